@@ -215,3 +215,110 @@ def test_a_package_that_git_ignores_is_none_of_the_projects(tmp_path: Path) -> N
         "packages/a/desk/index.ts:1"
     ]
     assert "outside" in meaning(tmp_path, {**files, "x/a.ts": "import { ring } from 'till'\n§ring\n"})[0]
+
+
+TYPED = """\
+export interface Def { kind: string }
+export interface Schema<D extends Def = Def> { def: D; parse(): void }
+export interface TextDef extends Def { pattern: string }
+export interface Text extends Schema<TextDef> {}
+export interface Maker<T extends { def: any }, D = T["def"]> { new (def: D): T }
+export declare function maker<T extends { def: any }>(name: string, set: (made: T) => void): Maker<T>
+export declare function wait<E extends object>(kind?: E[]): Promise<E>
+export type Made<T extends Schema> = { new (def: T["def"]): T }
+export type Same<T> = { [K in keyof T]: T[K] }
+export type Chosen<T> = T extends string ? Text : never
+export class Box<T extends object> { item: T }
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("const x: Maker<Text> = maker('x', (made) => { made.§parse() })", 2),
+        ("maker<Text>('x', (made) => { made.def.§pattern })", 3),
+        ("declare const M: Maker<Text>; new M({ §pattern: 'a' })", 3),
+        ("declare const M: Made<Text>; new M({ §pattern: 'a' })", 3),
+        ("declare const M: Made<Text>; new M({}).def.§pattern", 3),
+        ("function f(x: Schema) { x.def.§kind }", 1),
+        ("function f(x: Same<Text>) { x.§parse() }", 2),
+        ("function f(x: Chosen<string>) { x.§parse() }", 2),
+        ("wait<Text>().then(); async function f() { (await wait<Text>()).§parse() }", 2),
+        ("const all = new Map<string, Text>(); all.get('a').§parse()", 2),
+        ("declare const x: Text; expect<typeof x.def.§pattern>().toBe<'a' | 'b'>()", 3),
+    ],
+)
+def test_type_parameters_are_what_a_call_a_type_and_its_place_make_of_them(
+    tmp_path: Path, code: str, line: int
+) -> None:
+    names = "import { Box, Chosen, Made, Maker, Same, Schema, Text, maker, wait } from './typed'\n"
+    assert meaning(tmp_path, {"typed.ts": TYPED, "use.ts": f"{names}{code}\n"}) == [f"typed.ts:{line}"]
+
+
+@pytest.mark.parametrize(
+    ("code", "binding"),
+    [
+        ("const made = { kind: 'a' }", None),
+        ("console.log({ kind: 'a' })", None),
+        ("absent<Def>({ kind: 'a' })", "possible"),
+        ("run(...all, { kind: 'a' })", "possible"),
+        ("export const f = (run) => run(() => ({ kind: 'a' }))", "possible"),
+        ("for (const x of y) yield { kind: 'a' }", "possible"),
+        ("let found = null; found = find(); found.kind", "possible"),
+        ("async function f() { (await wait()).kind }", "possible"),
+        ("new Box(anything).item.kind", "possible"),
+        ("type Last<T> = T extends [infer R extends object] ? R['kind'] : never", "possible"),
+        ("type At<T, K extends keyof T> = T[K]['kind']", "possible"),
+        ("type All<T> = { [K in keyof T]: K['kind'] }", "possible"),
+    ],
+)
+def test_only_what_is_proven_to_be_another_is_left_out(tmp_path: Path, code: str, binding: str | None) -> None:
+    use = f"import {{ Box, Def, wait }} from './typed'\nimport {{ absent, run }} from 'absent'\n{code}\n"
+    found = bindings(tmp_path, {"typed.ts": TYPED, "use.ts": use}, "Def.kind")
+    assert found == {"typed.ts:1": "certain", **({"use.ts:3": binding} if binding else {})}
+
+
+UNION = """\
+export class Coin { readonly kind!: "coin"; worth = 1 }
+export class Note { readonly kind!: "note"; worth = 2 }
+export class Card { readonly kind!: "card" | "token"; worth = 3 }
+export type Money = Coin | Note | Card
+export interface Pay { (money: Money): void }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("m.§worth", [1, 2, 3]),
+        ("if (m.kind === 'note') m.§worth", [2]),
+        ("if (m.kind !== 'note') m.§worth", [1, 3]),
+        ("if (m.kind === 'note') return; m.§worth", [1, 3]),
+        ("if (m.kind === 'note') { go() } m.§worth", [1, 2, 3]),
+        ("if (m.kind === 'note') { go() } else m.§worth", [1, 3]),
+        ("if (!(m.kind === 'note' || m instanceof Coin)) m.§worth", [3]),
+        ("if (m.kind === 'note' || go()) m.§worth", [1, 2, 3]),
+        ("m.kind === 'token' && m.§worth", [3]),
+        ("m.kind === 'coin' ? 1 : m.§worth", [2, 3]),
+        ("if (m instanceof Coin) m.§worth", [1]),
+        ("if (n.kind === 'note') m.§worth", [1, 2, 3]),
+        ("switch (m.kind) { case 'coin': break; case 'note': { m.§worth } }", [2]),
+        ("switch (m.kind) { case 'coin': case 'note': m.§worth }", [1, 2, 3]),
+    ],
+)
+def test_of_a_union_is_left_what_the_conditions_around_a_place_leave(
+    tmp_path: Path, body: str, lines: list[int]
+) -> None:
+    use = f"import {{ Coin, Money, Pay }} from './money'\nexport const pay: () => Pay = () => (m) => {{ {body} }}\n"
+    assert meaning(tmp_path, {"money.ts": UNION, "use.ts": use}) == [f"money.ts:{line}" for line in lines]
+
+
+def test_what_is_added_to_another_module_may_be_what_others_add_to_it(tmp_path: Path) -> None:
+    adds = 'declare module "./index" {{\n  interface Known {{ {} }}\n}}\nexport {{}}\n'
+    files = {"index.ts": "export {}\n", "a.ts": adds.format("a: 1"), "b.ts": adds.format("b: 1")}
+    assert bindings(tmp_path, files, at="a.ts:2") == {"a.ts:2": "certain", "b.ts:2": "possible"}
+
+
+def test_what_a_function_sets_on_its_declared_this_is_a_member_of_that(tmp_path: Path) -> None:
+    code = "export interface Till { ring: number }\nexport function set(this: Till) {\n  this.ring = 1\n}\n"
+    assert bindings(tmp_path, {"a.ts": code}, "Till.ring") == {"a.ts:1": "certain", "a.ts:3": "certain"}

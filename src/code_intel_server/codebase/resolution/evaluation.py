@@ -1,8 +1,8 @@
 """What a language's rules may ask of an evaluation: what names, expressions and types mean in the project's files."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model
 from code_intel_server.codebase.resolution.values import Class, Instance, Value, Values
@@ -68,6 +68,17 @@ class Meaning:
         return bool(self.symbols or self.modules or self.outside or self.unknown)
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a call gives a function: arguments, None for one that depends on the function itself; types; what it is wanted for."""
+
+    model: Model
+    given: "Sequence[tree_sitter.Node | None]" = ()
+    types: tuple[Values, ...] = ()
+    wanted: Callable[[], Values] = frozenset
+    bound: tuple[tuple[Any, Values], ...] = ()
+
+
 NO_MEANING = Meaning()
 NOT_KNOWN = Meaning(unknown=True)
 
@@ -79,8 +90,8 @@ class Evaluator(Protocol):
     def files(self) -> Files:
         """Where it reads."""
 
-    def once(self, key: object, answer: Callable[[], Answered]) -> Answered:
-        """What `answer` gives; asked once for a key, and not again while it works on it."""
+    def once(self, key: object, answer: Callable[[], Answered], meanwhile: Any = frozenset()) -> Answered:
+        """What `answer` gives; asked once for a key, and not again while it works on it: then it is `meanwhile`."""
 
     def name(self, model: Model, node: "tree_sitter.Node") -> Meaning:
         """What a bare name means where it is."""
@@ -133,13 +144,18 @@ class Evaluator(Protocol):
     def applied(self, transparent: Collection[str], values: Values, arguments: tuple[Values, ...]) -> Values:
         """Types with these arguments; `transparent` ones behave as what they hold."""
 
-    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]") -> Values:
+    def type_arguments(
+        self, model: Model, node: "tree_sitter.Node", env: Environment = NO_ENVIRONMENT
+    ) -> tuple[Values, ...]:
+        """What the types in brackets stand for."""
+
+    def call_environment(self, declaration: Declaration, receiver: Instance | Class | None, call: Call) -> Environment:
+        """What type parameters stand for in a call: as it says, as its arguments tell, as it is wanted; else any of their bound."""
+
+    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]", call: Call | None = None) -> Values:
         """What calling the values gives."""
 
     def returns(
-        self,
-        declaration: Declaration,
-        receiver: Instance | Class | None = None,
-        given: "tuple[Model, list[tree_sitter.Node]] | None" = None,
+        self, declaration: Declaration, receiver: Instance | Class | None = None, call: Call | None = None
     ) -> Values:
         """What a call of a function gives."""

@@ -6,6 +6,7 @@ Lazy: of a question only what its names lead to is parsed. Bounded: cycles end a
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from code_intel_server.codebase.resolution.evaluation import (
     NOT_KNOWN,
     SELF,
     Answered,
+    Call,
     Environment,
     Files,
     Meaning,
@@ -47,6 +49,7 @@ SHALLOW = 4
 _ELSEWHERE = frozenset({"import", "export"})
 """Kinds of declarations that stand for what is declared elsewhere."""
 _MOST_VALUES = 30
+_ASKED_AT_ONCE = 50
 _CLASSES = frozenset({"type", "Type", "Class"})
 """Types of classes themselves."""
 
@@ -68,25 +71,36 @@ class LazyEvaluator:
         self._returned: dict[tuple[Key, Value | None], Values] = {}
         self._active: set[object] = set()
         self._once: dict[object, Any] = {}
+        self._denotes: dict[tuple[str, int, frozenset[tuple[Key | str, Values]]], Values] = {}
+        self._lines: dict[Value, list[Value]] = {}
         self._depth = 0
         self._cuts = 0
+        self._asked = 0
+        self._is_late = False
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
-        return time.thread_time() > self._deadline
+        """Whether the time is over; the clock is asked now and then, since that costs as much as many answers."""
+        self._asked += 1
+        if self._asked % _ASKED_AT_ONCE == 1:
+            self._is_late = time.thread_time() > self._deadline
+        return self._is_late
 
-    def once(self, key: object, answer: Callable[[], Answered]) -> Answered:
-        """What `answer` gives; asked once for a key, and not again while it works on it."""
+    def once(self, key: object, answer: Callable[[], Answered], meanwhile: Any = frozenset()) -> Answered:
+        """What `answer` gives; asked once for a key, and not again while it works on it: then it is `meanwhile`."""
         if key in self._once:
             return self._once[key]  # type: ignore[no-any-return]
+        if ("once", key) in self._active:
+            self._cuts += bool(meanwhile)
+            return meanwhile  # type: ignore[no-any-return]
         cuts = self._cuts
-        self._once[key] = frozenset()
-        found = answer()
+        self._active.add(("once", key))
+        try:
+            found = answer()
+        finally:
+            self._active.discard(("once", key))
         if cuts == self._cuts:
             self._once[key] = found
-        else:
-            del self._once[key]
         return found
 
     # What a name means
@@ -255,6 +269,10 @@ class LazyEvaluator:
 
     def line_of_descent(self, value: Class | Instance) -> list[Value]:
         """A class and all it is built on, the nearest first; what is not of the project or not known stands among them."""
+        known = self._lines.get(value)
+        if known is not None:
+            return known
+        cuts = self._cuts
         first = Class(value.declaration, value.arguments)
         seen: dict[object, Value] = {value.declaration.key: first}
         pending: list[Class] = [first]
@@ -269,8 +287,10 @@ class LazyEvaluator:
                         pending.append(added)
                 else:
                     seen.setdefault(base, base)
-        line = list(seen.values())
-        return line[1:] if isinstance(value, Instance) and value.above else line
+        line = list(seen.values())[isinstance(value, Instance) and value.above :]
+        if cuts == self._cuts:
+            self._lines[value] = line
+        return line
 
     def bases_of(self, declaration: Declaration, env: Environment = NO_ENVIRONMENT) -> list[Value]:
         """What a class is directly built on, in order."""
@@ -332,6 +352,8 @@ class LazyEvaluator:
         self._depth += 1
         try:
             found = self._infer(model, node)
+            if len(found) > 1 and (node.type in self.rules(model).names or node.type in self.rules(model).members):
+                found = self.rules(model).narrowed(self, model, node, found)
         finally:
             self._depth -= 1
             self._active.discard(key)
@@ -365,10 +387,11 @@ class LazyEvaluator:
         return UNKNOWN
 
     def _member_values(self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str]) -> Values:
-        holder, name = (node.child_by_field_name(field) for field in fields)
-        if holder is None or name is None:
+        holder, names = node.child_by_field_name(fields[0]), node.children_by_field_name(fields[1])
+        if holder is None or not names:
             return UNKNOWN
-        return self.taken(self.infer(model, holder), self.rules(model).spelled(model.text(name)))
+        # A grammar's hidden nodes hand their fields up: the last is the node's own.
+        return self.taken(self.infer(model, holder), self.rules(model).spelled(model.text(names[-1])))
 
     def taken(self, values: Values, name: str) -> Values:
         """What the values give under a name."""
@@ -469,25 +492,27 @@ class LazyEvaluator:
         if self._depth > self.depth or self.late:
             self._cuts += 1
             return UNKNOWN
+        key = (model.path, node.id, frozenset(env.items()))
+        known = self._denotes.get(key)
+        if known is not None:
+            return known
+        cuts = self._cuts
         self._depth += 1
         try:
-            return self._denoted(model, node, env)
+            found = self._denoted(model, node, env)
         finally:
             self._depth -= 1
+        if cuts == self._cuts:
+            self._denotes[key] = found
+        return found
 
     def _denoted(self, model: Model, node: "tree_sitter.Node", env: Environment) -> Values:
         language, kind = self.rules(model), node.type
         special = language.special_type(self, model, node, env)
         if special is not None:
             return special
-        if kind in language.type_names:
-            return self.denoted_by(self.name(model, node), env)
-        if kind in language.type_members:
-            fields = language.type_members[kind]
-            holder, name = (node.child_by_field_name(field) for field in fields)
-            if holder is None or name is None:
-                return UNKNOWN
-            return self.denoted_by(self.members(self.infer(model, holder), model.text(name)), env)
+        if kind in language.type_names or kind in language.type_members:
+            return self.denoted_by(self.type_meaning(model, node), env)
         if kind in language.type_arguments:
             return self._with_arguments(model, node, language.type_arguments[kind], env)
         if kind in language.type_same:
@@ -525,16 +550,43 @@ class LazyEvaluator:
         given = node.child_by_field_name(fields[1]) or (node.named_children[-1] if node.named_children else None)
         if base is None or given is None:
             return UNKNOWN
-        parts = [part for part in given.named_children if part.type not in language.type_parents]
-        arguments = tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
-        return self.applied(language.transparent, self.denoted(model, base, env), arguments)
+        arguments = self.type_arguments(model, given, env)
+        aliases = self._aliases(model, base) if base.type in language.type_names | language.type_members.keys() else ()
+        if not aliases:
+            return self.applied(language.transparent, self.denoted(model, base, env), arguments)
+        bound = [zip((one.key for one in language.parameters(self, each)), arguments, strict=False) for each in aliases]
+        return self.denoted(model, base, {**env, **{key: values for pairs in bound for key, values in pairs}})
+
+    def type_arguments(
+        self, model: Model, node: "tree_sitter.Node", env: Environment = NO_ENVIRONMENT
+    ) -> tuple[Values, ...]:
+        """What the types in brackets stand for."""
+        language = self.rules(model)
+        parts = [part for part in node.named_children if part.type not in language.type_parents]
+        return tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
+
+    def _aliases(self, model: Model, node: "tree_sitter.Node") -> list[Declaration]:
+        """The aliases with parameters of their own that a type's name means."""
+        declarations = [one for symbol in self.type_meaning(model, node).symbols for one in symbol.declarations]
+        return [one for one in declarations if one.kind == "alias" and self.rules(one.model).parameters(self, one)]
+
+    def type_meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+        """What a type's name means, behind that of its module too."""
+        fields = self.rules(model).type_members.get(node.type)
+        if fields is None:
+            return self.name(model, node)
+        holder, name = (node.child_by_field_name(field) for field in fields)
+        if holder is None or name is None:
+            return NOT_KNOWN
+        return self.members(self.infer(model, holder), model.text(name))
 
     def applied(self, transparent: Collection[str], values: Values, arguments: tuple[Values, ...]) -> Values:
         """Types with these arguments; `transparent` ones behave as what they hold."""
         found = []
         for value in values:
             if isinstance(value, Class | Instance):
-                found.append(one(Class(value.declaration, arguments)))
+                padded = self.rules(value.declaration.model).padded(self, value.declaration, arguments)
+                found.append(one(Class(value.declaration, padded)))
             elif isinstance(value, Outside):
                 last = value.name.rpartition(".")[2]
                 found.append(arguments[0] if last in transparent and arguments else outside(last, *arguments))
@@ -562,6 +614,8 @@ class LazyEvaluator:
     def _as_alias(self, declaration: Declaration, env: Environment) -> Values:
         """A variable that is used as a type: what it is set to is one."""
         language, value = self.rules(declaration.model), declaration.value_node
+        if declaration.kind == "class":
+            return self.applied(language.transparent, language.class_value(declaration), ())
         if declaration.kind != "variable" or value is None or not language.aliases_by_value:
             return self.value_of_declaration(declaration, env)
         return self._alias(declaration, value, env)
@@ -585,18 +639,24 @@ class LazyEvaluator:
             return UNKNOWN
         arguments = node.child_by_field_name("arguments")
         given = list(arguments.named_children) if arguments is not None else []
-        return self.called(model, self.infer(model, function), given)
+        types = node.child_by_field_name("type_arguments")
+        call = Call(model, given, self.type_arguments(model, types) if types is not None else ())
+        return self.called(model, self.infer(model, function), given, call)
 
-    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]") -> Values:
+    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]", call: Call | None = None) -> Values:
         """What calling the values gives."""
         found = []
+        call = call or Call(model, given)
         for value in values:
             if isinstance(value, Class):
-                found.append(one(Instance(value.declaration, value.arguments)))
+                found.append(
+                    one(Instance(value.declaration, value.arguments or call.types or self._open(value.declaration)))
+                )
             elif isinstance(value, Function):
-                found.append(self.returns(value.declaration, value.receiver, (model, given)))
+                found.append(self.returns(value.declaration, value.receiver, replace(call, bound=value.bound)))
             elif isinstance(value, Outside):
-                found.append(self.rules(model).outside_call(self, value, given, model))
+                made = self.rules(model).outside_call(self, value, given, model)
+                found.append(frozenset(map(partial(_given_types, self.rules(model), call.types), made)))
             elif isinstance(value, Instance):
                 found.append(self.rules(model).call_of_instance(self, model, value, given))
             else:
@@ -607,16 +667,12 @@ class LazyEvaluator:
         self,
         declaration: Declaration,
         receiver: Instance | Class | None = None,
-        given: "tuple[Model, list[tree_sitter.Node]] | None" = None,
+        call: Call | None = None,
     ) -> Values:
         """What a call of a function gives."""
         language = self.rules(declaration.model)
-        symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or BoundSymbol(
-            declaration.name, declaration.scope, [declaration]
-        )
-        env = dict(self._seen_from(symbol, receiver))
         if declaration.type_node is not None:
-            env |= self._from_arguments(declaration, receiver, *(given or (declaration.model, [])))
+            env = self.call_environment(declaration, receiver, call or Call(declaration.model))
             values = language.as_type(self.denoted(declaration.model, declaration.type_node, env))
             return language.returned_type(self, declaration, values)
         mark = (declaration.key, receiver)
@@ -640,32 +696,43 @@ class LazyEvaluator:
             self._returned[mark] = found
         return found
 
-    def _from_arguments(
-        self,
-        declaration: Declaration,
-        receiver: Instance | Class | None,
-        model: Model,
-        given: "list[tree_sitter.Node]",
-    ) -> dict[Key | str, Values]:
-        """What a function's own type parameters stand for, as the arguments tell."""
+    def _open(self, declaration: Declaration) -> tuple[Values, ...]:
+        """The type parameters of a class of which nothing is said: anything of their bounds."""
+        parameters = self.rules(declaration.model).parameters(self, declaration)
+        return tuple(self.denoted_by(Meaning(frozenset({symbol}))) | UNKNOWN for symbol in parameters)
+
+    def call_environment(self, declaration: Declaration, receiver: Instance | Class | None, call: Call) -> Environment:
+        """What type parameters stand for in a call: as it says, as its arguments tell, as it is wanted; else any of their bound."""
         language = self.rules(declaration.model)
-        own = {symbol.key for symbol in language.parameters(self, declaration)}
-        found: dict[Key | str, Values] = {}
+        symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or BoundSymbol(
+            declaration.name, declaration.scope, [declaration]
+        )
+        seen = {**self._seen_from(symbol, receiver), **dict(call.bound)}
+        every = language.parameters(self, declaration)
+        own = {symbol.key for symbol in every}
         if not own or declaration.inner is None:
-            return found
+            return seen
+        found: dict[Key | str, Values] = dict(zip((symbol.key for symbol in every), call.types, strict=False))
         parameters = [
             symbol.declarations[0]
             for symbol in declaration.inner.symbols.values()
             if symbol.declarations[0].kind == "parameter"
         ]
-        arguments: list[Callable[[], Values]] = [partial(self.infer, model, node) for node in given]
+        arguments: list[Callable[[], Values] | None] = [
+            None if node is None else partial(self.infer, call.model, node) for node in call.given
+        ]
         if language.names_self and declaration.owner is not None and receiver is not None:
             arguments.insert(0, lambda: one(receiver))
-        for parameter, values in zip(parameters, arguments, strict=False):
-            if parameter.type_node is not None:
-                for key, bound in self._bound_by(declaration.model, parameter.type_node, own, values):
+        wants = [(parameter.type_node, values) for parameter, values in zip(parameters, arguments, strict=False)]
+        for node, values in (*wants, (declaration.type_node, call.wanted)):
+            if node is not None and values is not None and not own <= found.keys():
+                for key, bound in self._bound_by(declaration.model, node, own - found.keys(), values):
                     found.setdefault(key, bound)
-        return found
+        for symbol in every:
+            if not found.get(symbol.key, UNKNOWN) - UNKNOWN:
+                found.pop(symbol.key, None)
+                found[symbol.key] = language.as_type(self.denoted_by(Meaning(frozenset({symbol})), found)) | UNKNOWN
+        return {**seen, **found}
 
     def _bound_by(
         self, model: Model, node: "tree_sitter.Node", own: set[Key], values: Callable[[], Values]
@@ -681,7 +748,24 @@ class LazyEvaluator:
                     yield symbol.key, values()
         elif node.type in language.type_arguments and node.named_children:
             parts = node.named_children[-1].named_children
-            if len(parts) == 1:
+            declared = [
+                each
+                for symbol in self.type_meaning(model, node.named_children[0]).symbols
+                for each in symbol.declarations
+            ]
+            classes = {each for each in declared if each.kind == "class"}
+            if classes:
+                given = [
+                    base.arguments
+                    for value in values()
+                    if isinstance(value, Class | Instance)
+                    for base in self.line_of_descent(value)
+                    if isinstance(base, Class) and base.declaration in classes
+                ]
+                for arguments in given:
+                    for part, argument in zip(parts, arguments, strict=False):
+                        yield from self._bound_by(model, part, own, partial(frozenset, argument))
+            elif len(parts) == 1:
                 is_class = model.text(node.named_children[0]) in _CLASSES
                 inner_values = partial(self._unwrapped, language, values, is_class=is_class)
                 yield from self._bound_by(model, parts[0], own, inner_values)
@@ -691,6 +775,13 @@ class LazyEvaluator:
 
     def _unwrapped(self, language: "LanguageRules", values: Callable[[], Values], *, is_class: bool) -> Values:
         return instances(values()) if is_class else language.items_of(self, values())
+
+
+def _given_types(language: "LanguageRules", types: tuple[Values, ...], value: Value) -> Value:
+    """What an outside call gives that is given types of the project: a collection of these, else what nobody knows."""
+    if not isinstance(value, Outside) or all(isinstance(each, Outside) for values in types for each in values):
+        return value
+    return Outside(value.name, types) if value.name.rpartition(".")[2] in language.elements else Unknown()
 
 
 def _order(value: Value) -> tuple[int, object]:

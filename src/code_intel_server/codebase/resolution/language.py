@@ -179,6 +179,10 @@ class LanguageRules:
             return ()
         return [symbol for symbol in one.inner.symbols.values() if symbol.declarations[0].kind == "typeparam"]
 
+    def padded(self, ev: "Evaluator", one: Declaration, arguments: tuple[Values, ...]) -> tuple[Values, ...]:
+        """The arguments of a class, with what its further type parameters are where nothing is written."""
+        return arguments
+
     def beyond(self, ev: "Evaluator", model: Model, name: str) -> "Meaning | None":
         """What a name means that no scope of the file binds; None where the language's own library has it."""
         return None
@@ -186,6 +190,10 @@ class LanguageRules:
     def hides(self, scope: Scope, symbol: BoundSymbol, node: "tree_sitter.Node") -> bool:
         """Whether a scope's symbol is not seen from a place within it."""
         return False
+
+    def narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
+        """What of the values of a name are left where it stands."""
+        return values
 
     def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
         """What an expression stands for that no table knows; None for what is no special one."""

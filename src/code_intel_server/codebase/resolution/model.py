@@ -172,7 +172,8 @@ class Model:
 
     def nameless(self, kind: str, node: "tree_sitter.Node", scope: Scope) -> Declaration:
         """The declaration of a class or function without a name: an object as it is written, a lambda."""
-        returned = node.child_by_field_name("return_type") or node.child_by_field_name("result")
+        fields = map(node.child_by_field_name, ("return_type", "result", "type"))
+        returned = next((field for field in fields if field is not None), None)
         made = Declaration(
             self, "", kind, node, node, self.top, type_node=returned if kind == "function" else None, inner=scope
         )
@@ -288,5 +289,4 @@ def _place(name: "tree_sitter.Node") -> int:
 
 def fills(parent: "tree_sitter.Node", field_name: str, node: "tree_sitter.Node") -> bool:
     """Whether a node fills a field of its parent: known by place, since nodes that a grammar renames twice are not equal."""
-    child = parent.child_by_field_name(field_name)
-    return child is not None and child.byte_range == node.byte_range
+    return any(child.byte_range == node.byte_range for child in parent.children_by_field_name(field_name))

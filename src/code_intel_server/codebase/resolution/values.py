@@ -46,6 +46,8 @@ class Function:
 
     declaration: Declaration
     receiver: "Instance | Class | None" = None
+    bound: "tuple[tuple[object, Values], ...]" = ()
+    """What the type parameters around its type stand for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from code_intel_server.codebase.resolution.evaluation import NO_MEANING, NOT_KNOWN, SELF, Meaning
+from code_intel_server.codebase.resolution.evaluation import NO_MEANING, NOT_KNOWN, SELF, Call, Meaning
 from code_intel_server.codebase.resolution.language import LanguageRules
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.paths import joined
@@ -37,6 +38,19 @@ _PASSES_ON = re.compile(r"\bexport\s*[*=]|\bexports\b|\\u")
 """What exports names that are not written: those of another file, or of a value; an escape may hide one."""
 _SWAPPED = re.compile(r"\.([mc]?)jsx?$")
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
+_BY_CONTEXT = _FUNCTIONS | {"object", "array"}
+"""What is understood by what its place wants."""
+_WANTING_NOTHING = frozenset(
+    [
+        "expression_statement",
+        "member_expression",
+        "call_expression",
+        "new_expression",
+        "template_substitution",
+        "export_statement",
+    ]
+)
+_CHOOSING = frozenset({"||", "??", "&&"})
 _ON_ELEMENTS = frozenset(
     ["map", "forEach", "filter", "find", "findIndex", "findLast", "some", "every", "flatMap", "sort", "toSorted"]
 )
@@ -110,7 +124,15 @@ class TypeScript(LanguageRules):
     type_members: ClassVar[Mapping[str, tuple[str, str]]] = {"nested_type_identifier": ("module", "name")}
     type_arguments: ClassVar[Mapping[str, tuple[str, str]]] = {"generic_type": ("name", "type_arguments")}
     type_same: ClassVar[frozenset[str]] = frozenset(
-        {"type_annotation", "parenthesized_type", "readonly_type", "rest_type", "optional_type", "constraint"}
+        {
+            "type_annotation",
+            "parenthesized_type",
+            "readonly_type",
+            "rest_type",
+            "optional_type",
+            "constraint",
+            "default_type",
+        }
     )
     type_either: ClassVar[frozenset[str]] = frozenset({"union_type", "intersection_type"})
     type_lists: ClassVar[frozenset[str]] = frozenset({"array_type"})
@@ -153,9 +175,15 @@ class TypeScript(LanguageRules):
         else:
             if kind == "part" and _required(model, one_.name_node) is not None:
                 one_.kind = "import"
-            if kind == "variable" and one_.node.parent is not None and one_.node.parent.type == "variable_declaration":
-                scope = scope.around("function", "namespace", "module") or scope
-            model.bind(one_, scope)
+            model.bind(one_, self._variable(one_, scope) if kind == "variable" else scope)
+
+    @staticmethod
+    def _variable(one_: Declaration, scope: Scope) -> Scope:
+        """The scope that a variable is bound in; what one that begins with nothing is set to later is not looked for."""
+        if one_.value_node is not None and one_.value_node.type in {"null", "undefined"}:
+            one_.value_node = None
+        is_wide = one_.node.parent is not None and one_.node.parent.type == "variable_declaration"
+        return (scope.around("function", "namespace", "module") or scope) if is_wide else scope
 
     def _export(self, model: Model, one_: Declaration) -> None:
         if one_.kind == "default":
@@ -185,6 +213,7 @@ class TypeScript(LanguageRules):
                 and function.owner.name
                 and function.parent
                 and function.parent.kind != "class"
+                and _declared_this(function.owner.node) is None
             ):
                 model.bind(one_, function)
             return
@@ -421,7 +450,7 @@ class TypeScript(LanguageRules):
         found = []
         for value in ev.infer(model, tag):
             if isinstance(value, Function):
-                found.append(self._argument(ev, value.declaration, 0, value.receiver))
+                found.append(self._argument(ev, value.declaration, 0, value.receiver, Call(model, bound=value.bound)))
             elif isinstance(value, Class):
                 found.append(ev.taken(one(Instance(value.declaration)), "props"))
         return ev.members(union(found) or UNKNOWN, name)
@@ -446,6 +475,8 @@ class TypeScript(LanguageRules):
                 pattern = pattern.parent
             values = self._pattern(ev, model, pattern) if pattern else UNKNOWN
             return Meaning.of([ev.follow(own), ev.members(values, own.name)])
+        if parent is not None and _augments(parent):
+            return Meaning(frozenset({own}), unknown=True)
         if parent is None or own.scope.owner is None or own.scope.owner.node.type != "object":
             return None
         values = self.expected(ev, model, own.scope.owner.node)
@@ -495,7 +526,7 @@ class TypeScript(LanguageRules):
         if kind == "binary_expression":
             left, right = (node.child_by_field_name(name) for name in ("left", "right"))
             operator = node.child_by_field_name("operator")
-            if operator is not None and operator.type in {"||", "??", "&&"}:
+            if operator is not None and operator.type in _CHOOSING:
                 return union(ev.infer(model, part) for part in (left, right) if part)
             return outside("number")
         if kind == "subscript_expression":
@@ -511,9 +542,8 @@ class TypeScript(LanguageRules):
         while scope is not None and scope.kind != "class":
             owner = scope.owner
             if scope.kind == "function" and owner is not None and owner.node.type in _WITH_THIS:
-                first = _first_parameter(owner.node)
-                declared = first.child_by_field_name("type") if first is not None else None
-                if first is not None and declared is not None and (first.text or b"").startswith(b"this"):
+                declared = _declared_this(owner.node)
+                if declared is not None:
                     return self.as_type(ev.denoted(model, declared))
                 if owner.node.type != "method_definition":
                     return one(Instance(owner)) if owner.name else UNKNOWN
@@ -564,6 +594,35 @@ class TypeScript(LanguageRules):
             return outside("list", ev.called(model, ev.infer(model, arguments[0]), []))
         return super().outside_call(ev, called, arguments, model)
 
+    def narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
+        """Of several types those that the conditions around a place leave: `x.kind === "a"`, its `case`, `instanceof`."""
+        found, text = values, model.text(node)
+        for tested, given, holds in _comparisons(node):
+            left = [value for value in found if self._fits(ev, model, value, text, tested, given) is not (not holds)]
+            found = frozenset(left) or found
+        return found
+
+    @staticmethod
+    def _fits(
+        ev: "Evaluator", model: Model, value: object, text: str, tested: "tree_sitter.Node", given: "tree_sitter.Node"
+    ) -> bool | None:
+        """Whether a value fulfils a comparison of it or of a member of it; None where that is not known."""
+        if not isinstance(value, Instance):
+            return None
+        if model.text(tested) == text:
+            classes = [each for each in ev.infer(model, given) if isinstance(each, Class)]
+            if any(value.declaration in _line(ev, each) for each in classes):
+                return None if all(value.declaration != each.declaration for each in classes) else True
+            return any(each.declaration in _line(ev, value) for each in classes) if classes else None
+        holder, name = (tested.child_by_field_name(field) for field in ("object", "property"))
+        if holder is None or name is None or model.text(holder) != text or given.type != "string":
+            return None
+        kinds: set[str] = set()
+        for symbol in ev.member(value, model.text(name)).symbols:
+            for one_ in symbol.declarations:
+                kinds |= _literals(one_.model, one_.type_node) or {""}
+        return None if not kinds or "" in kinds else model.text(given).strip("'\"") in kinds
+
     # Types that are wanted
 
     def expected_class(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
@@ -572,11 +631,12 @@ class TypeScript(LanguageRules):
 
     def expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
         """What the place of an expression wants it to be."""
-        return ev.once(("expected", model.path, node.id), partial(self._expected, ev, model, node))
+        return ev.once(("expected", model.path, node.id), partial(self._expected, ev, model, node), UNKNOWN)
 
     def _expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        """No values only where it is certain that nothing is wanted: a key of an object there is no other's."""
         parent = node.parent
-        if parent is None:
+        if parent is None or parent.type in _WANTING_NOTHING:
             return NO_VALUES
         kind = parent.type
         if kind == "arguments" and parent.parent is not None:
@@ -584,7 +644,9 @@ class TypeScript(LanguageRules):
         if kind in {"variable_declarator", "public_field_definition", "required_parameter", "optional_parameter"}:
             declared = parent.child_by_field_name("type")
             return self.as_type(ev.denoted(model, declared)) if declared else NO_VALUES
-        if kind in {"as_expression", "satisfies_expression"} and parent.named_child_count > 1:
+        if kind in {"as_expression", "satisfies_expression"}:
+            if parent.named_child_count < 2:
+                return self.expected(ev, model, parent)
             return self.as_type(ev.denoted(model, parent.named_children[1]))
         if kind == "pair" and parent.parent is not None:
             key = parent.child_by_field_name("key")
@@ -593,61 +655,83 @@ class TypeScript(LanguageRules):
         if kind == "assignment_expression":
             left = parent.child_by_field_name("left")
             return ev.infer(model, left) if left is not None and not fills(parent, "left", node) else NO_VALUES
-        if kind in {"parenthesized_expression", "ternary_expression", "await_expression", "spread_element"}:
+        if kind == "binary_expression":
+            operator = parent.child_by_field_name("operator")
+            return self.expected(ev, model, parent) if operator and operator.type in _CHOOSING else NO_VALUES
+        if kind in {"parenthesized_expression", "ternary_expression", "await_expression", "spread_element", "object"}:
             return self.expected(ev, model, parent)
         if kind == "array":
             holder = self.expected(ev, model, parent)
             return self.items_of(ev, holder) if holder else NO_VALUES
         if kind in {"return_statement", "arrow_function"}:
             return self._expected_return(ev, model, parent)
-        return NO_VALUES
+        return UNKNOWN
 
     def _expected_return(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
-        scope = model.scope_at(node.start_byte if node.type != "arrow_function" else node.end_byte - 1).around(
-            "function"
-        )
-        function = scope.owner if scope else None
+        scope = model.scope_at(node.start_byte).around("function")
+        function = model.nameless_at.get(node.byte_range) or (scope.owner if scope else None)
         if function is None:
             return NO_VALUES
         if function.type_node is not None:
             return self.as_type(ev.denoted(model, function.type_node))
         if function.node.type in _FUNCTIONS:
             wanted = self.expected(ev, model, function.node)
-            known = frozenset(value for value in wanted if isinstance(value, Function))
-            return ev.called(model, known, []) if known else NO_VALUES
-        return NO_VALUES
+            known = frozenset(value for value in wanted if isinstance(value, Function | Instance))
+            return (ev.called(model, known, []) if known else NO_VALUES) | (wanted & UNKNOWN)
+        return UNKNOWN if function.scope.owner is not None and function.scope.owner.node.type == "object" else NO_VALUES
 
     def _expected_argument(self, ev: "Evaluator", model: Model, call: "tree_sitter.Node", index: int) -> Values:
         function = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-        if function is None:
+        arguments, types = (call.child_by_field_name(field) for field in ("arguments", "type_arguments"))
+        if function is None or arguments is None:
             return NO_VALUES
+        if any(part.type == "spread_element" for part in arguments.named_children[:index]):
+            return UNKNOWN
+        given = [None if part.type in _BY_CONTEXT else part for part in arguments.named_children]
+        explicit = ev.type_arguments(model, types) if types is not None else ()
+        made_for = Call(model, given, explicit, partial(self.expected, ev, model, call))
         found = []
         for value in ev.infer(model, function):
             if isinstance(value, Unknown):
                 return UNKNOWN
             if isinstance(value, Class):
                 made = ev.member(value, "constructor").symbols
-                found += [self._argument(ev, one_, index, value) for symbol in made for one_ in symbol.declarations]
+                seen = Class(value.declaration, value.arguments or explicit)
+                found += [
+                    self._argument(ev, one_, index, seen, made_for) for symbol in made for one_ in symbol.declarations
+                ] or [UNKNOWN]
+            elif isinstance(value, Instance):
+                found += [self._argument(ev, one_, index, value, made_for) for one_ in _signatures(ev, value)] or [
+                    UNKNOWN
+                ]
             elif isinstance(value, Function):
                 symbol = value.declaration.scope.symbols.get(value.declaration.name) if value.declaration.name else None
                 every = (
                     [one_ for one_ in symbol.declarations if one_.kind == "function"] if symbol else [value.declaration]
                 )
-                found += [self._argument(ev, one_, index, value.receiver) for one_ in every]
+                made_for = replace(made_for, bound=value.bound)
+                found += [self._argument(ev, one_, index, value.receiver, made_for) for one_ in every]
             elif isinstance(value, Outside):
                 owner, _, method = value.name.rpartition(".")
                 if method in _ON_ELEMENTS and value.arguments and index == 0:
                     found.append(one(Outside("Callback", (self.items_of(ev, one(Outside(owner, value.arguments))),))))
+                elif value.arguments or explicit:
+                    found.append(UNKNOWN)
         return union(found)
 
     def _argument(
-        self, ev: "Evaluator", function: Declaration, index: int, receiver: "Instance | Class | None"
+        self,
+        ev: "Evaluator",
+        function: Declaration,
+        index: int,
+        receiver: "Instance | Class | None",
+        call: Call,
     ) -> Values:
         parameter = _parameter_at(function.node, index)
         declared = parameter.child_by_field_name("type") if parameter is not None else None
         if declared is None:
             return NO_VALUES
-        values = self.as_type(ev.denoted(function.model, declared, ev.environment(receiver)))
+        values = self.as_type(ev.denoted(function.model, declared, ev.call_environment(function, receiver, call)))
         if parameter is not None and parameter.named_children and parameter.named_children[0].type == "rest_pattern":
             return self.items_of(ev, values)
         return values
@@ -677,7 +761,11 @@ class TypeScript(LanguageRules):
             if isinstance(value, Outside) and value.name == "Callback" and index == 0:
                 found.append(value.arguments[0])
             elif isinstance(value, Function):
-                found.append(self._argument(ev, value.declaration, index, value.receiver))
+                found.append(
+                    self._argument(ev, value.declaration, index, value.receiver, Call(model, bound=value.bound))
+                )
+            elif isinstance(value, Instance):
+                found += [self._argument(ev, each, index, value, Call(model)) for each in _signatures(ev, value)]
         return union(found) or UNKNOWN
 
     # Patterns
@@ -759,30 +847,89 @@ class TypeScript(LanguageRules):
             made = model.nameless_at.get((node.start_byte, node.end_byte))
             if made is None:
                 return UNKNOWN
-            return one(Class(made)) if kind == "object_type" else one(Function(made))
+            if kind == "object_type":
+                return self._object_type(ev, made, env)
+            return one(
+                Function(
+                    made,
+                    None,
+                    tuple((each.key, env[each.key]) for each in _type_parameters(made.scope) if each.key in env),
+                )
+            )
         if kind == "type_query" and node.named_children:
             return frozenset(Outside("typeof", (one(value),)) for value in ev.infer(model, node.named_children[0]))
         if kind == "lookup_type" and node.named_child_count == 2:
-            key = model.text(node.named_children[1]).strip("'\"`")
-            return ev.taken(self.as_type(ev.denoted(model, node.named_children[0], env)), key)
+            return self._looked_up(ev, model, node, env)
+        if kind == "conditional_type":
+            parts = map(node.child_by_field_name, ("consequence", "alternative"))
+            every = {ev.denoted(model, part, env) for part in parts if part is not None}
+            known = [
+                values for values in every if any(isinstance(value, Class | Instance | Function) for value in values)
+            ]
+            # Which of two it is is not looked for: a member of either is possible, not certain.
+            return (known[0] if len(known) == 1 else NO_VALUES) | UNKNOWN
         if kind == "tuple_type":
             return outside("tuple", *(self.as_type(ev.denoted(model, part, env)) for part in node.named_children))
         if kind in {"member_expression", "call_expression"}:
             return ev.infer(model, node)
         if kind == "generic_type":
-            return self._generic(ev, model, node)
+            return self._generic(ev, model, node, env)
         return None
 
-    def _generic(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _object_type(self, ev: "Evaluator", made: Declaration, env: "Environment") -> Values:
+        """With what the type parameters around it stand for; of a type that maps another's members, that one."""
+        source = _mapped_type(made.model, made.node)
+        if source is not None:
+            return ev.denoted(made.model, source, env)
+        around = self.parameters(ev, made)
+        if all(symbol.key not in env for symbol in around):
+            return one(Class(made))
+        return one(Class(made, tuple(ev.denoted_by(Meaning(frozenset({each})), env) for each in around)))
+
+    def padded(self, ev: "Evaluator", one: Declaration, arguments: tuple[Values, ...]) -> tuple[Values, ...]:
+        """With the defaults of those that are left out."""
+        return ev.once(("padded", one.key, arguments), partial(self._padded, ev, one, arguments), arguments)
+
+    def _padded(self, ev: "Evaluator", one: Declaration, arguments: tuple[Values, ...]) -> tuple[Values, ...]:
+        parameters = self.parameters(ev, one)
+        found = list(arguments)
+        for symbol in parameters[len(arguments) :]:
+            default = symbol.declarations[0].node.child_by_field_name("value")
+            if default is None:
+                break
+            env: Environment = {each.key: values for each, values in zip(parameters, found, strict=False)}
+            found.append(self.as_type(ev.denoted(one.model, default, env)))
+        return tuple(found)
+
+    def _looked_up(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values:
+        """`T["name"]`, `T[number]`; of `T[K]` nothing is known."""
+        holder, key = node.named_children
+        values = self.as_type(ev.denoted(model, holder, env))
+        if key.type == "literal_type":
+            return ev.taken(values, model.text(key).strip("'\"`"))
+        return self.items_of(ev, values) if model.text(key) == "number" else UNKNOWN
+
+    def parameters(self, ev: "Evaluator", one: Declaration) -> Sequence[BoundSymbol]:
+        """Its own; of an object's type, which has none, those around it."""
+        return list(_type_parameters(one.scope)) if one.node.type == "object_type" else super().parameters(ev, one)
+
+    def call_of_instance(
+        self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]"
+    ) -> Values:
+        """What the signatures in its type give."""
+        call = Call(model, given)
+        return union(ev.returns(each, value, call) for each in _signatures(ev, value)) or UNKNOWN
+
+    def _generic(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values | None:
         name, given = node.child_by_field_name("name"), node.child_by_field_name("type_arguments")
         if name is None or given is None or not given.named_children:
             return UNKNOWN
         written = model.text(name)
         if written in {"ReturnType", "InstanceType"}:
-            inner = self.as_type(ev.denoted(model, given.named_children[0]))
+            inner = self.as_type(ev.denoted(model, given.named_children[0], env))
             return ev.called(model, inner, [])
         if written in self.transparent and ev.lookup(model, written, name) is None:
-            return ev.denoted(model, given.named_children[0])
+            return ev.denoted(model, given.named_children[0], env)
         return None
 
     def as_type(self, values: Values) -> Values:
@@ -823,9 +970,24 @@ class JavaScript(TypeScript):
     queries: ClassVar[Sequence[str]] = ("javascript", "javascript_own")
 
 
-def _first_parameter(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
+def _declared_this(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
+    """The type of a function's parameter `this`."""
     parameters = function.child_by_field_name("parameters")
-    return parameters.named_children[0] if parameters is not None and parameters.named_children else None
+    first = parameters.named_children[0] if parameters is not None and parameters.named_children else None
+    is_this = first is not None and (first.text or b"").startswith(b"this")
+    return first.child_by_field_name("type") if first is not None and is_this else None
+
+
+def _augments(declaration: "tree_sitter.Node") -> bool:
+    """Whether it is added to another module: `declare module "other" { … }`."""
+    block = (
+        declaration.parent.parent
+        if declaration.parent and declaration.parent.type == "export_statement"
+        else declaration.parent
+    )
+    around = block.parent if block is not None else None
+    name = around.child_by_field_name("name") if around is not None and around.type == "module" else None
+    return name is not None and name.type == "string"
 
 
 def _add(model: Model, table: dict[str, BoundSymbol], one_: Declaration) -> None:
@@ -833,6 +995,127 @@ def _add(model: Model, table: dict[str, BoundSymbol], one_: Declaration) -> None
     symbol.declarations.append(one_)
     if one_.name not in {"default", "export="}:
         model.by_name_byte[one_.name_node.start_byte] = symbol
+
+
+def _signatures(ev: "Evaluator", value: Instance) -> Iterator[Declaration]:
+    """How an object may be called, or made something of."""
+    for base in ev.line_of_descent(value):
+        if isinstance(base, Class):
+            node = base.declaration.node
+            for child in (node.child_by_field_name("body") or node).named_children:
+                if child.type in {"call_signature", "construct_signature"}:
+                    yield base.declaration.model.nameless_at[child.byte_range]
+
+
+def _line(ev: "Evaluator", value: Class | Instance) -> list[Declaration]:
+    """A class and all of the project that it is built on."""
+    return [base.declaration for base in ev.line_of_descent(value) if isinstance(base, Class)]
+
+
+def _inner(node: "tree_sitter.Node | None") -> "tree_sitter.Node | None":
+    """What is in brackets."""
+    while node is not None and node.type == "parenthesized_expression" and node.named_children:
+        node = node.named_children[0]
+    return node
+
+
+Comparison: TypeAlias = "tuple[tree_sitter.Node, tree_sitter.Node, bool]"
+"""What is compared, with what, and whether they are the same."""
+
+
+def _comparisons(node: "tree_sitter.Node") -> Iterator[Comparison]:
+    """The comparisons whose outcome is known where something stands."""
+    child, parent = node, node.parent
+    while parent is not None:
+        if parent.type == "switch_case" and not fills(parent, "value", child):
+            yield from _case(parent)
+        elif parent.type in {"if_statement", "ternary_expression"} and not fills(parent, "condition", child):
+            yield from _parts(parent.child_by_field_name("condition"), holds=fills(parent, "consequence", child))
+        elif parent.type == "binary_expression" and fills(parent, "right", child):
+            operator = parent.child_by_field_name("operator")
+            if operator is not None and operator.type in {"&&", "||"}:
+                yield from _parts(parent.child_by_field_name("left"), holds=operator.type == "&&")
+        elif parent.type == "statement_block":
+            for before in parent.named_children:
+                if before.start_byte >= child.start_byte:
+                    break
+                body, other = map(before.child_by_field_name, ("consequence", "alternative"))
+                if before.type == "if_statement" and other is None and _leaves(body):
+                    yield from _parts(before.child_by_field_name("condition"), holds=False)
+        child, parent = parent, parent.parent
+
+
+def _parts(condition: "tree_sitter.Node | None", *, holds: bool) -> Iterator[Comparison]:
+    """The single comparisons of a condition that are known where the whole is."""
+    node = _inner(condition)
+    operator = node.child_by_field_name("operator") if node is not None else None
+    if node is None or operator is None:
+        return
+    if node.type == "unary_expression" and operator.type == "!":
+        yield from _parts(node.child_by_field_name("argument"), holds=not holds)
+    left, right = (node.child_by_field_name(field) for field in ("left", "right"))
+    if left is None or right is None:
+        return
+    if operator.type == ("&&" if holds else "||"):
+        for part in (left, right):
+            yield from _parts(part, holds=holds)
+    elif operator.type in {"===", "==", "instanceof"}:
+        yield left, right, holds
+    elif operator.type in {"!==", "!="}:
+        yield left, right, not holds
+
+
+def _case(case: "tree_sitter.Node") -> Iterator[Comparison]:
+    """What a case says of what is switched on, unless the one before may go on in it."""
+    before = case.prev_named_sibling
+    switch = case.parent.parent if case.parent is not None else None
+    tested = _inner(switch.child_by_field_name("value")) if switch is not None else None
+    label = case.child_by_field_name("value")
+    if tested is not None and label is not None and (before is None or _leaves(before)):
+        yield tested, label, True
+
+
+def _leaves(node: "tree_sitter.Node | None") -> bool:
+    """Whether what is behind a statement is not reached from it."""
+    while node is not None and node.type in {"statement_block", "switch_case"} and node.named_children:
+        node = node.named_children[-1]
+    return node is not None and node.type in {
+        "return_statement",
+        "throw_statement",
+        "continue_statement",
+        "break_statement",
+    }
+
+
+def _literals(model: Model, node: "tree_sitter.Node | None") -> set[str]:
+    """The texts that a type allows; none where it allows more."""
+    while node is not None and node.type in {"type_annotation", "parenthesized_type"}:
+        node = node.named_children[0]
+    if node is None or node.type not in {"literal_type", "union_type"}:
+        return set()
+    if node.type == "literal_type":
+        return {model.text(node).strip("'\"")}
+    every = [_literals(model, part) for part in node.named_children]
+    return set().union(*every) if all(every) else set()
+
+
+def _type_parameters(scope: Scope | None) -> Iterator[BoundSymbol]:
+    """Those that are seen in a scope."""
+    while scope is not None:
+        yield from (symbol for symbol in scope.symbols.values() if symbol.declarations[0].kind == "typeparam")
+        scope = scope.parent
+
+
+def _mapped_type(model: Model, node: "tree_sitter.Node") -> "tree_sitter.Node | None":
+    """The type whose members `{[K in keyof T]: T[K]}` has."""
+    signature = node.named_children[-1] if node.named_children else node
+    clause = signature.named_children[0] if signature.type == "index_signature" else node
+    keys, name = (clause.child_by_field_name(field) for field in ("type", "name"))
+    if keys is None or name is None or keys.type != "index_type_query":
+        return None
+    source = keys.named_children[0]
+    same = f"{model.text(source)}[{model.text(name)}]"
+    return source if model.text(signature).rstrip("; ").endswith(same) else None
 
 
 def _is_short(one_: Declaration) -> bool:

@@ -6,7 +6,9 @@
 (module name: (identifier) @name body: (_) @scope.namespace) @decl.namespace
 (type_alias_declaration name: (_) @name value: (_) @type) @decl.alias
 (object_type) @scope.class
-[(function_type) (constructor_type)] @scope.function
+[(function_type) (constructor_type) (call_signature) (construct_signature)] @scope.function
+(infer_type . (type_identifier) @name (_)? @type) @decl.typeparam
+(mapped_type_clause name: (type_identifier) @name) @decl.typeparam
 (_ type_parameters: (type_parameters (type_parameter name: (_) @name constraint: (constraint (_) @type)? ) @decl.typeparam))
 (class_body (public_field_definition name: [(property_identifier) (private_property_identifier)] @name type: (_)? @type value: (_)? @value) @decl.field)
 (property_signature name: (property_identifier) @name type: (_)? @type) @decl.field
