@@ -97,7 +97,7 @@ class Execution:
             suite = SuiteRun(unavailable=f"its folder {command.cwd} leads out of the project", whole=False)
             return SuiteRunRecord(command.argv, suite, _CANNOT_START, b"", frozenset())
         env |= npm_options([place.checkout / inside, place.checkout], env["NODE_OPTIONS"])
-        argv = place.command(self.instruments.command(command.argv), inside)
+        argv = place.command(self.instruments.command(command.argv), inside, results)
         began, began_at = time.monotonic(), time.time() - _CLOCK_SECONDS
         watch = _Watch(events, results, self.stall, self.check)
         status, output = self._start(argv, place, inside, command, env, watch)

@@ -25,6 +25,7 @@ from code_intel_server.receipts.isolation import (
     IsolatedCheckout,
     borrowed,
     by_folder,
+    can_confine,
     can_mount,
     fingerprint,
     inventory,
@@ -40,7 +41,7 @@ from code_intel_server.receipts.scope import (
     tied_by_tests,
 )
 from code_intel_server.workspace.git.repository import Git, split_z
-from code_intel_server.workspace.project.config import VerifyCommand
+from code_intel_server.workspace.project.config import Mutants, VerifyCommand
 
 STALL_SECONDS = 120.0
 _NAMED_FILES = 6
@@ -50,7 +51,8 @@ _SIGNALS = 126
 _TIMES_THE_LIMITS = 3
 _RED_STALL_SECONDS = 10.0
 _TIMES_THE_SLOWEST = 20
-_MUTANT_SECONDS = 15.0
+_MUTANT_SECONDS = 5.0
+_MUTANT_TIMES = 3
 _MUTANT_STALL_SECONDS = 2.0
 _MUTANT_ROUNDS = 5
 _UNBUILT_CHARACTERS = 200
@@ -95,7 +97,8 @@ class Notary:
 
     `limit` in seconds is for all runs together (three times the commands' own by default), `stall` for one test. `check`
     is called several times a second while a command runs; what it raises ends the command and goes on to the caller.
-    `mutants` adds the run of new tests where functions do nothing: code that nobody wrote, with the user's rights.
+    `mutants` adds the run of new tests where functions do nothing: code that nobody wrote, which `auto` runs only where it
+    can be confined, and `on` with the user's rights elsewhere.
     """
 
     git: Git
@@ -106,7 +109,7 @@ class Notary:
     tell: Callable[[str], None] = lambda _: None
     mount: bool | None = None
     check: Callable[[], None] = lambda: None
-    mutants: bool = False
+    mutants: Mutants = "off"
     _deadline: float = 0.0
 
     def verify(self, base: str, new: str, objects: Path | None = None, before: BaseRun | None = None) -> Verdict:
@@ -227,7 +230,7 @@ class _Work:
         seen = Runs(base if base.listed else None, original, new, red)
         found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
-        if self._notary.mutants and found.fail_to_pass and not found.failing and not self._problems:
+        if self._notary.mutants != "off" and found.fail_to_pass and not found.failing and not self._problems:
             found = replace(found, survived=self._survived({*found.fail_to_pass}))
         return self._said(found, not new.listed)
 
@@ -424,8 +427,14 @@ class _Work:
 
     def _survived(self, names: set[str]) -> tuple[str, ...]:
         """Those of the tests that pass where new and changed functions do nothing; a note where none was seen there."""
+        confined = self._mounted and can_confine()
+        if not confined and self._notary.mutants == "auto":
+            self._notes.append("mutant: not made, this system cannot keep it from changing what is outside")
+            return ()
         runs = self._runs["new"]
-        until = time.monotonic() + _MUTANT_SECONDS + sum(run.suite.seconds for run in runs)
+        others = sum(case.seconds for run in runs for case in run.suite.cases if case.id not in names)
+        seconds = max(0, sum(run.suite.seconds for run in runs) - others)  # in parallel others take more than all did
+        until = time.monotonic() + _MUTANT_SECONDS + _MUTANT_TIMES * seconds
         execution = replace(
             self._execution,
             stall=self._short_stall(_MUTANT_STALL_SECONDS, names),
@@ -442,7 +451,7 @@ class _Work:
                 self._notes.append("mutant: left out, more files of code changed than are looked at")
             if not files:
                 return ()
-            place = self._place("mutant", self._new)
+            place = replace(self._place("mutant", self._new), confined=confined)
             for path, text in files.items():
                 (place.checkout / path).write_bytes(text)
         except (Unavailable, OSError) as error:
