@@ -40,6 +40,7 @@ from code_intel_server.receipts.scope import (
     shadowing,
     tied_by_tests,
 )
+from code_intel_server.receipts.undeclared import undeclared
 from code_intel_server.workspace.git.repository import Git, split_z
 from code_intel_server.workspace.project.config import Mutants, VerifyCommand
 
@@ -63,8 +64,8 @@ class Verdict:
     """What the runs of one change showed.
 
     `problems` refuse it, besides tests that fail or are unexplained; `notes` are reported. `uncompared` are changed files
-    that only tests mentioned before and that no run could do without. `exit_status_only` where no run named a test: then
-    the exit statuses are all there is.
+    that only tests mentioned before and that no run could do without, `undeclared` lent packages that it is the first to
+    load and that nothing asks for. `exit_status_only` where no run named a test: then the exit statuses are all there is.
     """
 
     receipt: RunComparison
@@ -72,6 +73,7 @@ class Verdict:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
     exit_status_only: bool = False
     unavailable: str = ""
     seconds: float = 0.0
@@ -249,7 +251,20 @@ class _Work:
                 f"only Git LFS's pointers were at hand of {len(pointers)} files, {pointers[0]} among them"
             )
         notes, problems = (tuple(dict.fromkeys(texts)) for texts in (self._notes, self._problems))
-        return Verdict(found, self._runs, problems, notes, tuple(self._uncompared), only_status)
+        return Verdict(found, self._runs, problems, notes, tuple(self._uncompared), self._undeclared(), only_status)
+
+    def _undeclared(self) -> tuple[str, ...]:
+        """The lent packages that tests load since the change, and that a fresh installation has no reason to bring."""
+        base, now = (
+            frozenset().union(*(run.lent for name in names for run in self._runs.get(name, ())))
+            for names in (("base",), ("original", "new"))
+        )
+
+        def mentioning(words: Sequence[str]) -> Collection[str]:
+            return self._checkouts.mentioning(self._new, words, whole=True, any_case=True)
+
+        folders = [self._notary.top / one for one in self._borrowed]
+        return tuple(undeclared(now - base, folders, mentioning)) if "base" in self._runs else ()
 
     def _place(
         self, name: str, state: str, over: Iterable[Changed] = (), side: str = "old", *, merge: bool = True
