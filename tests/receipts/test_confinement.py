@@ -22,7 +22,7 @@ PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
 CONFINED = pytest.mark.skipif(not can_confine(), reason="nothing can be confined here")
 NAME = f"code-intel-test-{os.getpid()}"
 HOSTILE = """
-import os, shutil, signal, socket, subprocess
+import ctypes, os, shutil, signal, socket, subprocess
 
 OUTSIDE, PROCESS, PORT = {outside!r}, {process}, {port}
 
@@ -42,7 +42,21 @@ def attempt(*does):
         except OSError:
             pass
 
+def in_namespaces_of_its_own():
+    if child := os.fork():
+        return os.waitpid(child, 0)
+    libc = ctypes.CDLL(None)
+    libc.unshare(0x10000000 | 0x20000)
+    for place in ("/", OUTSIDE, OUTSIDE + "/home", "/tmp"):
+        libc.mount(None, place.encode(), None, ctypes.c_ulong(0x20 | 0x1000), None)
+        libc.umount2(place.encode(), 2)
+    try:
+        write(OUTSIDE + "/nested")
+    finally:
+        os._exit(0)
+
 def wreck():
+    in_namespaces_of_its_own()
     for options in ("remount,rw", "remount,bind,rw"):
         for place in ("/", OUTSIDE):
             subprocess.run(["mount", "-o", options, place], capture_output=True)
