@@ -70,9 +70,7 @@ def _required_of_python(libraries: list[str]) -> set[str]:
 
 def _required_of_node(folders: Sequence[Path]) -> set[str]:
     required: set[str] = set()
-    for manifest in (
-        one for folder in folders for form in ("*", "@*/*") for one in folder.glob(f"{form}/package.json")
-    ):
+    for manifest in (one for folder in folders for one in folder.rglob("package.json")):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             said: dict[str, Any] = json.loads(manifest.read_bytes())
             required |= {_plain(name) for table in _TABLES for name in said.get(table, ())}
