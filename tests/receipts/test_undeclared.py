@@ -91,6 +91,11 @@ def test_what_another_package_requires_needs_none_nor_what_was_loaded_before(rep
     assert not _asked(repo, OLD | used, NEW | again, *PYTEST)
 
 
+def test_where_no_test_began_before_nothing_is_known_of_what_was_loaded(repo: Repo) -> None:
+    _installed(repo)
+    assert not _asked(repo, OLD | {"conftest.py": "raise ImportError\n"}, NEW | {"conftest.py": ""}, *PYTEST)
+
+
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("declared", ["", "project", "package"])
 def test_of_node_modules_too(repo: Repo, declared: str) -> None:

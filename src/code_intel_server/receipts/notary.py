@@ -263,8 +263,11 @@ class _Work:
         def mentioning(words: Sequence[str]) -> Collection[str]:
             return self._checkouts.mentioning(self._new, words, whole=True, any_case=True)
 
-        folders = [self._notary.top / one for one in self._borrowed]
-        return tuple(undeclared(now - base, folders, mentioning)) if "base" in self._runs else ()
+        before = self._runs.get("base", ())
+        # A runner that was ended, or did not begin, tells nothing.
+        if not before or not all(run.loaded for run in before):
+            return ()
+        return tuple(undeclared(now - base, [self._notary.top / one for one in self._borrowed], mentioning))
 
     def _place(
         self, name: str, state: str, over: Iterable[Changed] = (), side: str = "old", *, merge: bool = True
