@@ -94,7 +94,7 @@ def _asked(project: Project, mirrors: Path, work: Path, commit: str, changes: tu
     _git(clone, "checkout", "-q", "--force", "--detach", commit)
     git = open_repository(clone)
     assert isinstance(git, Git)
-    notary = Notary(git, [VerifyCommand(argv=project.command, timeout=240)])
+    notary = Notary(git, [VerifyCommand(argv=project.command, timeout=240)], mutants="auto")
     verdict = notary.verify(_git(clone, "rev-parse", f"{commit}^"), _git(clone, "rev-parse", commit))
     seen = seen_tests(verdict, changes, 1)
     if seen.unavailable:

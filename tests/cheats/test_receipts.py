@@ -22,7 +22,7 @@ TESTED = TESTS.replace("main() in {1, 2}", "main() == 2")
 REASON = "The callers want it to be so from now on."
 
 
-def before_the_verdict(stage: Stage, app: str = APP_DONE, *, mutants: bool = False, **files: str) -> None:
+def before_the_verdict(stage: Stage, app: str = APP_DONE, *, mutants: str = "off", **files: str) -> None:
     """A session that has written these files and stands before its verification."""
     stage.user_wants(PYTEST, verify_mutants=mutants)
     names = [name.replace("__", "/") + ".py" for name in files]
@@ -79,7 +79,7 @@ def test_a_new_function_whose_tests_need_it_to_do_nothing_needs_a_reason_which_i
     """Noticed by: the new tests, run where new functions do nothing; all of them pass there."""
     app = APP_DONE + "\n\ndef half(value):\n    return value * 2\n"
     test = "\n\ndef test_half(monkeypatch):\n    import app\n    monkeypatch.setattr(app, 'half', lambda value: value / 2)\n"
-    before_the_verdict(stage, app, mutants=True, tests__test_app=TESTS + test + "    assert app.half(4) == 2\n")
+    before_the_verdict(stage, app, mutants="on", tests__test_app=TESTS + test + "    assert app.half(4) == 2\n")
     stage.refused("where the functions that it adds or changes do nothing", **verdict())
     answer = stage.accepted(**verdict(tests_reason=REASON))
     assert answer["tests"]["survived"] == answer["tests"]["fail_to_pass"] == ["tests/test_app.py::test_half"]

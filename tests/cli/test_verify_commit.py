@@ -90,7 +90,10 @@ def test_a_test_that_passes_where_new_functions_do_nothing_is_named_whatever_the
     clone: Repo, said: str, mutants: bool, status: int, capsys: Said
 ) -> None:
     clone.git("checkout", "-q", "--detach", "honest")
-    clone.write(".code-intel/config.json", json.dumps({"verify_commands": [COMMAND], "verify_mutants": mutants}))
+    clone.write(
+        ".code-intel/config.json",
+        json.dumps({"verify_commands": [COMMAND], "verify_mutants": "on" if mutants else "off"}),
+    )
     clone.commit("Set the run of mutants")
     Approvals().trust(clone.path / ".code-intel" / "config.json")
     clone.write("calc.py", clone.read("calc.py") + "\n\ndef twice(a):\n    return 2 * a\n")

@@ -127,7 +127,7 @@ def _commit(repo: Repo, files: dict[str, str]) -> None:
 def _verdict(repo: Repo, *argv: str) -> Verdict:
     git = open_repository(repo.path)
     assert isinstance(git, Git)
-    made = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=100)], stall=60, mutants=True)
+    made = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=100)], stall=60, mutants="on")
     return made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
 
 

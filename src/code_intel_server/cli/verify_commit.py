@@ -22,7 +22,7 @@ _SHOWN = 20
 _SAID = ("removed", "failing_before", "flaky", "not_judged")
 _ORIGINAL = "Code-Intel-Original-Tests"
 _OF_MUTANTS = re.compile(rf"; \d{{1,9}} {WHERE_SURVIVED}(?=\))| \(\d{{1,9}} {WHERE_SURVIVED}\)")
-"""What a commit says of a run that is made only where `verify_mutants` is set."""
+"""What a commit says of a run that is not made everywhere."""
 
 
 def main(arguments: list[str]) -> int:

@@ -185,13 +185,13 @@ class Checkouts:
         """The paths of all files of a state, from the top of the repository."""
         return frozenset(split_z(self._must("ls-tree", "-r", "-z", "--name-only", state)))
 
-    def mentioning(self, state: str, words: Sequence[str], *, whole: bool) -> frozenset[str]:
+    def mentioning(self, state: str, words: Sequence[str], *, whole: bool, any_case: bool = False) -> frozenset[str]:
         """The files of a state in which one of these texts is found, as a whole word or anywhere.
 
         Raises Unavailable where git fails.
         """
         asked = [part for word in words for part in ("-e", word)]
-        how = ("--no-color", "--no-recurse-submodules", "-l", "-z", "-F", *(("-w",) if whole else ()))
+        how = ["--no-color", "--no-recurse-submodules", "-l", "-z", "-F", *["-w"] * whole, *["-i"] * any_case]
         found = self.git.run("grep", *how, *asked, state, "--", env=self._env)
         if found.returncode not in {0, 1}:
             raise Unavailable("tool_errors.git.failed", command="git grep", output=f"exit status {found.returncode}")

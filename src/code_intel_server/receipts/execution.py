@@ -13,6 +13,7 @@ from code_intel_server.receipts.results import BAD, Case, CaseOutcome, SuiteRun,
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection, npm_options
 from code_intel_server.receipts.runners.texts import junit_rows
+from code_intel_server.receipts.undeclared import packages
 from code_intel_server.workspace.git.repository import Repository
 from code_intel_server.workspace.project.config import VerifyCommand
 
@@ -31,7 +32,8 @@ class _Stalled(Exception):
 class SuiteRunRecord:
     """One verify command in one checkout: what it listed, its exit status (None where it was ended) and its output's end.
 
-    `loaded` are the project's files that the processes of its tests had loaded, where the runner tells.
+    `loaded` are the project's files that the processes of its tests had loaded, where the runner tells, `lent` the packages
+    of lent folders.
     """
 
     argv: tuple[str, ...]
@@ -40,6 +42,7 @@ class SuiteRunRecord:
     output: bytes = b""
     runners: frozenset[str] = frozenset()
     loaded: frozenset[str] = frozenset()
+    lent: frozenset[str] = frozenset()
 
     @property
     def contradiction(self) -> str:
@@ -79,9 +82,9 @@ class Execution:
                 break
             selection = replace(selection, skip=(*selection.skip, *hung))
         suite = _joined([one.suite for one in done])
-        loaded = frozenset().union(*(one.loaded for one in done))
+        loaded, lent = (frozenset().union(*(getattr(one, of) for one in done)) for of in ("loaded", "lent"))
         status = done[-1].status if len(done) == 1 else done[-1].status or 1
-        return replace(done[-1], suite=suite, status=status, loaded=loaded)
+        return replace(done[-1], suite=suite, status=status, loaded=loaded, lent=lent)
 
     def _once(self, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         results = self.instruments.results()
@@ -97,7 +100,7 @@ class Execution:
             suite = SuiteRun(unavailable=f"its folder {command.cwd} leads out of the project", whole=False)
             return SuiteRunRecord(command.argv, suite, _CANNOT_START, b"", frozenset())
         env |= npm_options([place.checkout / inside, place.checkout], env["NODE_OPTIONS"])
-        argv = place.command(self.instruments.command(command.argv), inside)
+        argv = place.command(self.instruments.command(command.argv), inside, results)
         began, began_at = time.monotonic(), time.time() - _CLOCK_SECONDS
         watch = _Watch(events, results, self.stall, self.check)
         status, output = self._start(argv, place, inside, command, env, watch)
@@ -110,8 +113,10 @@ class Execution:
         if watch.flooded:
             suite = replace(suite, unavailable="more results were written than can be those of tests")
         inner = {relative(file, place.seen_at) for file in events.census | events.loaded}
-        loaded = inner.intersection(self.tracked)
-        return SuiteRunRecord(command.argv, suite, status, output, frozenset(events.runners), frozenset(loaded))
+        loaded = frozenset(inner.intersection(self.tracked))
+        inner |= {relative(file, place.top) for file in events.census | events.loaded}
+        lent = packages(path for path in inner if path.startswith(tuple(f"{one}/" for one in place.borrowed)))
+        return SuiteRunRecord(command.argv, suite, status, output, frozenset(events.runners), loaded, lent)
 
     def _start(
         self,

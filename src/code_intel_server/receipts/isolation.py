@@ -11,19 +11,32 @@ go to memory and are forgotten, so that two runs share nothing they can write; e
 
 import functools
 import hashlib
+import json
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.receipts.checkout import BORROWED_OBJECTS, LOCK
+from code_intel_server.receipts import confinement
+from code_intel_server.receipts.checkout import BORROWED_OBJECTS, LOCK, receipt_folder
 
 BORROWED = (".venv", "venv", "node_modules")
 """Folders that are borrowed from the project where git ignores them, at its root and next to a manifest."""
 
 _UNSHARE = ("unshare", "--user", "--map-current-user", "--keep-caps", "--mount")
+_CONFINED = ("--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc")
+_CONFINE = '"$1" -I -S "$2" "$3" && shift 3 && exec "$@"'
+_PROBE_SECONDS = 10
+_PROBE = """
+results=$1 name=$2; shift 2
+readlink /proc/self/ns/net /proc/self/ns/pid >"$results"
+for folder do (: >"$folder/$name") 2>/dev/null || true; done
+grep -q '^CapBnd:[[:space:]]*0*$' /proc/self/status
+"""
 _MOUNT = """
 set -e
 top=$1 checkout=$2 scratch=$3 inside=$4 objects=$5 borrowed=$6 lock=$7 count=$8; shift 8
@@ -62,15 +75,44 @@ def can_mount() -> bool:
     return done.ok
 
 
+@functools.cache
+def can_confine() -> bool:
+    """Whether this system keeps a confined command from writing outside, from other processes and from the network: tried."""
+    if not can_mount():
+        return False
+    with receipt_folder() as folder:
+        for name in ("project", "checkout", "objects"):
+            (folder / name).mkdir()
+        results, name = folder / "results", f"probe-{folder.name}"
+        results.touch()
+        place = IsolatedCheckout(folder / "project", folder / "checkout", folder / "objects", confined=True)
+        outside = [*place.private, folder, place.top, Path("/dev/shm"), Path("/")]  # noqa: S108 - nothing is to be there
+        argv = ["sh", "-c", _PROBE, "sh", str(results), name, *map(str, outside)]
+        try:
+            done = process.run(place.command(argv, ".", results), cwd=Path("/"), timeout=_PROBE_SECONDS)
+        except OSError:
+            return False
+        written = [one / name for one in outside if (one / name).exists()]
+        for one in written:
+            one.unlink()
+        inside = results.read_text(encoding="utf-8").split()
+        ours = {str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("net", "pid")}
+        return done.ok and not written and len(inside) == len(ours) and not ours & {*inside}
+
+
 @dataclass(frozen=True, slots=True)
 class IsolatedCheckout:
-    """A checkout and the project it stands in for; `objects` are the project's, `borrowed` folders relative to `top`."""
+    """A checkout and the project it stands in for; `objects` are the project's, `borrowed` folders relative to `top`.
+
+    One that is `confined` keeps what runs in it from changing or reaching anything outside.
+    """
 
     top: Path
     checkout: Path
     objects: Path
     borrowed: tuple[str, ...] = ()
     mounted: bool = True
+    confined: bool = False
 
     @property
     def seen_at(self) -> Path:
@@ -81,14 +123,27 @@ class IsolatedCheckout:
     def _objects(self) -> Path:
         return self.checkout.with_name(BORROWED_OBJECTS)
 
-    def command(self, argv: Iterable[str], inside: str) -> list[str]:
-        """The command line that runs `argv` in folder `inside` of the checkout."""
+    @property
+    def private(self) -> list[Path]:
+        """Folders in which a confined command may write what is forgotten, none in another."""
+        named = (os.environ.get("HOME", "/"), tempfile.gettempdir(), "/tmp", "/var/tmp", "/run")  # noqa: S108
+        folders = {Path(one).resolve() for one in named if Path(one).is_dir()} - {Path("/")}
+        return [one for one in sorted(folders) if folders.isdisjoint(one.parents)]
+
+    def command(self, argv: Iterable[str], inside: str, results: Path) -> list[str]:
+        """The command line that runs `argv`, which writes to `results`, in folder `inside` of the checkout."""
         if not self.mounted:
             return [*argv]
         scratch = self.checkout.with_name(self.checkout.name + ".written")
         lock = self.checkout.with_name(LOCK)
         places = (self.top, self.checkout, scratch, inside, self.objects, self._objects, lock, len(self.borrowed))
-        return [*_UNSHARE, "sh", "-c", _MOUNT, "sh", *map(str, places), *self.borrowed, *argv]
+        mount = ["sh", "-c", _MOUNT, "sh", *map(str, places), *self.borrowed]
+        if not self.confined:
+            return [*_UNSHARE, *mount, *argv]
+        plan = {"kept": [lock], "written": [results], "scratch": [scratch], "private": self.private}
+        said = json.dumps({name: [*map(str, paths)] for name, paths in plan.items()} | {"sockets": _sockets()})
+        confine = ["sh", "-c", _CONFINE, "sh", sys.executable, confinement.__file__, said]
+        return [*_UNSHARE, *_CONFINED, *confine, *mount, *confinement.CAPLESS, *argv]
 
     def prepare(self) -> Mapping[str, str]:
         """Make what a run without a mount needs; the variables that lead it to the checkout."""
@@ -127,6 +182,12 @@ class IsolatedCheckout:
             if "/" in tail and tail in ours:
                 return file
         return ""
+
+
+def _sockets() -> list[str]:
+    """The sockets with a place in the file system, which no network of one's own keeps from."""
+    rows = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()
+    return sorted({"/" + row.partition(" /")[2] for row in rows if " /" in row})
 
 
 def _led_back(top: Path, folders: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ from code_intel_server.receipts.isolation import (
     IsolatedCheckout,
     borrowed,
     by_folder,
+    can_confine,
     can_mount,
     fingerprint,
     inventory,
@@ -40,8 +41,9 @@ from code_intel_server.receipts.scope import (
     shadowing,
     tied_by_tests,
 )
+from code_intel_server.receipts.undeclared import undeclared
 from code_intel_server.workspace.git.repository import Git, split_z
-from code_intel_server.workspace.project.config import VerifyCommand
+from code_intel_server.workspace.project.config import Mutants, VerifyCommand
 
 STALL_SECONDS = 120.0
 _NAMED_FILES = 6
@@ -51,7 +53,8 @@ _SIGNALS = 126
 _TIMES_THE_LIMITS = 3
 _RED_STALL_SECONDS = 10.0
 _TIMES_THE_SLOWEST = 20
-_MUTANT_SECONDS = 15.0
+_MUTANT_SECONDS = 5.0
+_MUTANT_TIMES = 3
 _MUTANT_STALL_SECONDS = 2.0
 _MUTANT_ROUNDS = 5
 _UNBUILT_CHARACTERS = 200
@@ -62,8 +65,8 @@ class Verdict:
     """What the runs of one change showed.
 
     `problems` refuse it, besides tests that fail or are unexplained; `notes` are reported. `uncompared` are changed files
-    that only tests mentioned before and that no run could do without. `exit_status_only` where no run named a test: then
-    the exit statuses are all there is.
+    that only tests mentioned before and that no run could do without, `undeclared` lent packages that it is the first to
+    load and that nothing asks for. `exit_status_only` where no run named a test: then the exit statuses are all there is.
     """
 
     receipt: RunComparison
@@ -71,6 +74,7 @@ class Verdict:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
     exit_status_only: bool = False
     unavailable: str = ""
     seconds: float = 0.0
@@ -96,7 +100,8 @@ class Notary:
 
     `limit` in seconds is for all runs together (three times the commands' own by default), `stall` for one test. `check`
     is called several times a second while a command runs; what it raises ends the command and goes on to the caller.
-    `mutants` adds the run of new tests where functions do nothing: code that nobody wrote, with the user's rights.
+    `mutants` adds the run of new tests where functions do nothing: code that nobody wrote, which `auto` runs only where it
+    can be confined, and `on` with the user's rights elsewhere.
     """
 
     git: Git
@@ -107,7 +112,7 @@ class Notary:
     tell: Callable[[str], None] = lambda _: None
     mount: bool | None = None
     check: Callable[[], None] = lambda: None
-    mutants: bool = False
+    mutants: Mutants = "off"
     _deadline: float = 0.0
 
     def verify(self, base: str, new: str, objects: Path | None = None, before: BaseRun | None = None) -> Verdict:
@@ -231,7 +236,7 @@ class _Work:
         seen = Runs(base if base.listed else None, original, new, red)
         found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
-        if self._notary.mutants and found.fail_to_pass and not found.failing and not self._problems:
+        if self._notary.mutants != "off" and found.fail_to_pass and not found.failing and not self._problems:
             found = replace(found, survived=self._survived({*found.fail_to_pass}))
         return self._said(found, not new.listed)
 
@@ -250,7 +255,23 @@ class _Work:
                 f"only Git LFS's pointers were at hand of {len(pointers)} files, {pointers[0]} among them"
             )
         notes, problems = (tuple(dict.fromkeys(texts)) for texts in (self._notes, self._problems))
-        return Verdict(found, self._runs, problems, notes, tuple(self._uncompared), only_status)
+        return Verdict(found, self._runs, problems, notes, tuple(self._uncompared), self._undeclared(), only_status)
+
+    def _undeclared(self) -> tuple[str, ...]:
+        """The lent packages that tests load since the change, and that a fresh installation has no reason to bring."""
+        base, now = (
+            frozenset().union(*(run.lent for name in names for run in self._runs.get(name, ())))
+            for names in (("base",), ("original", "new"))
+        )
+
+        def mentioning(words: Sequence[str]) -> Collection[str]:
+            return self._checkouts.mentioning(self._new, words, whole=True, any_case=True)
+
+        before = self._runs.get("base", ())
+        # A runner that was ended, or did not begin, tells nothing.
+        if not before or not all(run.loaded for run in before):
+            return ()
+        return tuple(undeclared(now - base, [self._notary.top / one for one in self._borrowed], mentioning))
 
     def _place(
         self, name: str, state: str, over: Iterable[Changed] = (), side: str = "old", *, merge: bool = True
@@ -427,8 +448,14 @@ class _Work:
 
     def _survived(self, names: set[str]) -> tuple[str, ...]:
         """Those of the tests that pass where new and changed functions do nothing; a note where none was seen there."""
+        confined = self._mounted and can_confine()
+        if not confined and self._notary.mutants == "auto":
+            self._notes.append("mutant: not made, this system cannot keep it from changing what is outside")
+            return ()
         runs = self._runs["new"]
-        until = time.monotonic() + _MUTANT_SECONDS + sum(run.suite.seconds for run in runs)
+        others = sum(case.seconds for run in runs for case in run.suite.cases if case.id not in names)
+        seconds = max(0, sum(run.suite.seconds for run in runs) - others)  # in parallel others take more than all did
+        until = time.monotonic() + _MUTANT_SECONDS + _MUTANT_TIMES * seconds
         execution = replace(
             self._execution,
             stall=self._short_stall(_MUTANT_STALL_SECONDS, names),
@@ -445,7 +472,7 @@ class _Work:
                 self._notes.append("mutant: left out, more files of code changed than are looked at")
             if not files:
                 return ()
-            place = self._place("mutant", self._new)
+            place = replace(self._place("mutant", self._new), confined=confined)
             for path, text in files.items():
                 (place.checkout / path).write_bytes(text)
         except (Unavailable, OSError) as error:

@@ -21,6 +21,9 @@ LISTS = (
 _NAMED = LISTS[:-1]
 """Those whose tests are named too."""
 
+UNDECLARED = (
+    "loaded from a folder that is lent to the tests, since this change, and no file says that it is to be installed"
+)
 NO_TEST_CHANGED = "code changed, and no test"
 _NEW_NAMES = "{} of {} in fail_to_pass fail without the change by an import, name or build error, not by an assertion"
 _SURVIVED = "{} of {} in fail_to_pass pass where the functions that this change adds or changes do nothing (survived)"
@@ -51,6 +54,7 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
     asked = {} if found.failing or verdict.problems else questions(found, passing=passing, behaviour_tested=tested)
     attributes = [change.path for change in changes if change.path.rpartition("/")[2] == ".gitattributes"]
     asked |= dict.fromkeys(map(_short, attributes), "decides what a clone holds, and the tests ran on the bytes here")
+    asked |= dict.fromkeys(verdict.undeclared, UNDECLARED)
     lists = {name: getattr(found, name) for name in (*LISTS, "new_names", "pass_to_pass")}
     return SeenTests(
         counts={name: len(ids) for name, ids in lists.items()},

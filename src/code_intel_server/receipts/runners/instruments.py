@@ -153,7 +153,9 @@ class Instruments:
     def results(self) -> Path:
         """A new file for the events of one run."""
         self._runs += 1
-        return self.folder / f"results-{self._runs}.jsonl"
+        file = self.folder / f"results-{self._runs}.jsonl"
+        file.touch()
+        return file
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command with `go` or `cargo` by its path, `-m unittest` replaced, and our folder in a PYTHONPATH that it sets."""

@@ -246,7 +246,9 @@ function tellLoaded() {
     session.connect()
     session.on('Debugger.scriptParsed', ({ params: { url } }) => {
       const file = url.startsWith('file:') ? require('node:url').fileURLToPath(url) : url
-      if (!unit(file).startsWith('..') && path.isAbsolute(file) && !file.includes('node_modules')) loaded.add(file)
+      if (unit(file).startsWith('..') || !path.isAbsolute(file)) return
+      const lent = /.*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(file)
+      loaded.add(lent ? lent[0] : file)
     })
     session.post('Debugger.enable')
     session.disconnect()

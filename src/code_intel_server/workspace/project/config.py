@@ -33,6 +33,8 @@ WHOLE_FILE = "*"
 _Text = Annotated[str, Field(max_length=4096)]
 _Argv = Annotated[tuple[_Text, ...], Field(min_length=1, max_length=200)]
 _Seconds = Annotated[float, Field(gt=0, le=7200, allow_inf_nan=False)]
+Mutants = Literal["auto", "on", "off"]
+"""Where tests run on functions that do nothing: where nothing outside can be reached, everywhere, nowhere."""
 
 
 class _Part(BaseModel):
@@ -54,7 +56,7 @@ ABOUT: Mapping[str, str] = {
     "verify_commands.cwd": "the folder it runs in, below the root",
     "verify_commands.in_place": "run it in the project as it is, never in a clean checkout",
     "verify_limit": "seconds for all runs of one verdict together; 0 for three times the commands' own",
-    "verify_mutants": "run the new tests once more where new and changed functions do nothing, and name those that pass all the same. Mutated code runs with your rights: what a guard would stop goes through, so set it where tests can harm nothing",
+    "verify_mutants": "run the new tests once more where new and changed functions do nothing, and name those that pass all the same: `auto` where the system can keep that run from changing, signalling and reaching anything outside (Linux with user namespaces), `on` elsewhere too, with your rights: what a guard would stop goes through",
     "borrowed_folders": "folders that git ignores and tests need: clean checkouts get them, at the root and beside manifests",
     "resolution.scip": "a SCIP index of the project (`index.scip`), below the root: what it knows of a name goes before what the server tells from the text",
     "resolution.language_servers": "the same from language servers that speak over standard input and output: argument lists by language (`python`, `typescript`, ...). They run the repository's code, so only what `trust` allowed is started",
@@ -164,7 +166,7 @@ class Config(_Part):
     sync_on_start: bool = True
     verify_commands: tuple[VerifyCommand, ...] = Field(default=(), max_length=50, strict=False)
     verify_limit: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 0.0
-    verify_mutants: bool = False
+    verify_mutants: Mutants = "auto"
     borrowed_folders: tuple[_Text, ...] = Field(default=(".venv", "venv", "node_modules"), max_length=50, strict=False)
     outside_sessions: Literal["off", "remind", "verify"] = "remind"
     lane: Literal["auto", "fast", "quick", "full", "advised"] = "auto"
