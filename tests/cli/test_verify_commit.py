@@ -103,6 +103,26 @@ def test_a_test_that_passes_where_new_functions_do_nothing_is_named_whatever_the
     assert ("survived:\n  test_twice.py::test_twice\n" in capsys.readouterr().out) is mutants
 
 
+def test_a_commit_is_not_wrong_where_the_run_of_mutants_saw_none_of_its_tests_this_time(
+    clone: Repo, capsys: Said
+) -> None:
+    clone.git("checkout", "-q", "--detach", "honest")
+    clone.write(".code-intel/config.json", json.dumps({"verify_commands": [COMMAND], "verify_mutants": "on"}))
+    clone.commit("Set the run of mutants")
+    Approvals().trust(clone.path / ".code-intel" / "config.json")
+    clone.write("calc.py", clone.read("calc.py") + "\n\ndef twice(a):\n    return 2 * a\n")
+    clone.write(
+        "test_twice.py", "from calc import twice\n\nFOUR = 0 + twice(2)\n\ndef test_twice():\n    assert FOUR == 4\n"
+    )
+    clone.write("draft.py", "def unfinished():\n    # later\n")  # as a template of code may be
+    said = "1 (1 by an import, name or build error; 1 pass where new and changed functions do nothing)"
+    clone.commit(f"Add twice\n\nCode-Intel-Fail-To-Pass: {said}\n")
+    status = main(["HEAD", "--project", str(clone.path)])
+    out = capsys.readouterr().out
+    assert "mutant: of 1 tests none was seen" in out
+    assert status == 0, out
+
+
 def test_a_commit_is_compared_with_what_its_session_began_from(clone: Repo, capsys: Said) -> None:
     clone.git("checkout", "-q", "--detach", "honest")
     session = "Code-Intel-Session: 20260101_000000\n"

@@ -21,6 +21,8 @@ Insertion = tuple[int, bytes]
 def _python(parsed: Parsed, found: Captures) -> Iterator[Insertion]:
     """A return behind the docstring, without a value: no other is allowed in an asynchronous generator."""
     statements = [node for node in found["body"][0].named_children if node.type != "comment"]
+    if not statements:  # of a function that is not finished
+        return
     first = statements[0].named_children[:1] if statements[0].type == "expression_statement" else []
     if {"string", "concatenated_string"} & {node.type for node in (statements[0], *first)}:
         del statements[0]

@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from code_intel_server.workspace.files import read_regular
+
+_NPMRC_BYTES = 1 << 20
 _FILES = (
     *("pytest_results.py", "unittest_results.py", "traces.py", "node_results.cjs", "node_test_results.mjs"),
     *("vitest_results.mjs", "vitest_canary.mjs"),
@@ -199,7 +202,7 @@ def npm_options(folders: Sequence[Path], node_options: str) -> dict[str, str]:
     """What keeps `node_options` where npm's own settings replace NODE_OPTIONS; the `.npmrc` of the first folder counts."""
     for folder in folders:
         try:
-            text = (folder / ".npmrc").read_text(encoding="utf-8", errors="replace")
+            text = read_regular(folder / ".npmrc", _NPMRC_BYTES, follow=True).decode(errors="replace")
         except OSError:
             continue
         if found := _NPM_OPTIONS.findall(text):
