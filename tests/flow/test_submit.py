@@ -925,6 +925,17 @@ class TestPreCommit:
         session.world.call("review_changes", "new.py", tree=session.ports.tree.snapshot())
         assert session.send(**payload)["success"], "the first look showed app.py so"
 
+    def test_a_file_was_shown_by_the_name_that_an_answer_gives_it(self) -> None:
+        session = self.at()
+        session.edit("soft\u00adhyphen.py", "x = 1\n")
+        session.state.added_files["soft\u00adhyphen.py"] = "needed for the change at hand"
+        session.world.call(
+            "review_changes", "app.py", "soft\\xadhyphen.py", tree=session.ports.tree.snapshot(), results=2
+        )
+        kept = ["app.py", "soft\\xadhyphen.py"]
+        answer = session.send(reviewed_files=kept, commit_message="Add it", review_prompt_used="garbage_detection")
+        assert answer["success"], answer
+
     def test_of_more_files_than_the_ledger_names_one_look_at_all_is_enough(self) -> None:
         session = self.at()
         session.edit("app.py", "def main():\n    return 3\n")

@@ -199,3 +199,19 @@ def test_where_nothing_can_be_confined_only_who_asks_for_it_has_the_run(repo: Re
     assert verdict.good, verdict
     assert ("mutant" in verdict.runs) is (mutants == "on")
     assert any(note.startswith("mutant: not made") for note in verdict.notes) is (mutants == "auto")
+
+
+@pytest.mark.needs("an ordinary user")  # whom a permission stops
+def test_a_home_that_may_not_be_looked_into_only_means_that_nothing_is_confined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    (closed / "home").mkdir(parents=True)
+    closed.chmod(0)
+    monkeypatch.setenv("HOME", str(closed / "home"))
+    can_confine.cache_clear()
+    try:
+        assert can_confine() in {True, False}
+    finally:
+        closed.chmod(0o700)
+        can_confine.cache_clear()

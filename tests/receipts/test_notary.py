@@ -11,6 +11,7 @@ import pytest
 from code_intel_server.receipts.checkout import Checkouts, receipt_folder
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
+from code_intel_server.receipts.results import under_new_path
 from code_intel_server.receipts.runners.events import written_since
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import VerifyCommand
@@ -136,6 +137,12 @@ def test_a_part_of_the_product_that_only_tests_mention_may_change_beside_another
     verdict = _verdict(repo, area__py="def area(a):\n    return a * a\n", calc__py=FIXED, test_area__py=tests)
     assert verdict.good, verdict
     assert len(verdict.receipt.pass_to_pass) == 5
+
+
+def test_a_renamed_file_takes_no_tests_of_one_whose_name_goes_on() -> None:
+    renamed = {"a.test.ts": "b.test.ts"}
+    assert under_new_path("a.test.ts:adds", renamed) == "b.test.ts:adds"
+    assert under_new_path("a.test.tsx:adds", renamed) == "a.test.tsx:adds"
 
 
 def test_the_tests_of_a_file_that_was_only_renamed_are_those_of_before(repo: Repo) -> None:

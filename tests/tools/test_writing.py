@@ -73,6 +73,20 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     made.current.services.close()
 
 
+def test_a_call_counts_though_the_session_was_changed_while_it_ran(client: Client) -> None:
+    """Found by a review: what came back beside add_explored_files was in no ledger, and its tool refused as not used."""
+    client.planned()
+
+    def meanwhile() -> dict[str, Any]:
+        writing.add_explored_files(client.current, ["README.md"], "It belongs to the change.")
+        return {"results": [{"path": "README.md"}]}
+
+    client.guard.call("search_text", meanwhile)
+    active = client.current.sessions.active
+    assert active is not None
+    assert (active.ledger.entries()[-1].tool, active.ledger.entries()[-1].files) == ("search_text", ("README.md",))
+
+
 def test_many_write_targets_are_answered_each_on_its_own(client: Client) -> None:
     client.planned()
     answer = client.check("app.py", "README.md", "../outside.py", "app.py", "new.py")

@@ -78,8 +78,13 @@ def can_mount() -> bool:
 @functools.cache
 def can_confine() -> bool:
     """Whether this system keeps a confined command from writing outside, from other processes and from the network: tried."""
-    if not can_mount():
+    try:
+        return can_mount() and _confines()
+    except (OSError, ValueError):
         return False
+
+
+def _confines() -> bool:
     with receipt_folder() as folder:
         for name in ("project", "checkout", "objects"):
             (folder / name).mkdir()
@@ -88,11 +93,10 @@ def can_confine() -> bool:
         place = IsolatedCheckout(folder / "project", folder / "checkout", folder / "objects", confined=True)
         outside = [*place.private, folder, place.top, Path("/dev/shm"), Path("/")]  # noqa: S108 - nothing is to be there
         argv = ["sh", "-c", _PROBE, "sh", str(results), name, *map(str, outside)]
-        try:
-            done = process.run(place.command(argv, ".", results), cwd=Path("/"), timeout=_PROBE_SECONDS)
-        except OSError:
-            return False
-        written = [one / name for one in outside if (one / name).exists()]
+        done = process.run(place.command(argv, ".", results), cwd=Path("/"), timeout=_PROBE_SECONDS)
+        written = [
+            one / name for one in outside if os.path.lexists(one / name)
+        ]  # False where it may not be looked into
         for one in written:
             one.unlink()
         inside = results.read_text(encoding="utf-8").split()

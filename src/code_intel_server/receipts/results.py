@@ -67,7 +67,9 @@ class SuiteRun:
 
 def under_new_path(id_: str, renamed: Mapping[str, str]) -> str:
     """A test's id after its file was renamed, where it begins with that."""
-    return next((new + id_.removeprefix(old) for old, new in renamed.items() if id_.startswith(old)), id_)
+    ends = ("", ":", " ", "/", "#")  # `a.test.ts` is no beginning of `a.test.tsx`
+    begin = (old for old in renamed if id_.startswith(old) and id_[len(old) : len(old) + 1] in ends)
+    return next((renamed[old] + id_.removeprefix(old) for old in begin), id_)
 
 
 def under_new_paths(run: SuiteRun, renamed: Mapping[str, str]) -> SuiteRun:

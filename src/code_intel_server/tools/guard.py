@@ -104,8 +104,10 @@ class Guard:
             raise Rejected(key, tool=tool, phase=phase or "none", allowed=allowed)
 
     def _note(self, tool: str, sessions: Sessions, active: Active | None, outcome: str, answer: Fields) -> None:
-        over = self._bench.sessions is not sessions or sessions.active is not active
-        if active is not None and not over and ACCESS[tool].group is not Group.SESSION:
+        if active is None or ACCESS[tool].group is Group.SESSION:
+            return
+        now = sessions.active  # after each change of its state another object with the same ledger
+        if self._bench.sessions is sessions and now is not None and now.ledger is active.ledger:
             note_call(active, tool, outcome, answer)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:

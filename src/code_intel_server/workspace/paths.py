@@ -236,7 +236,8 @@ def in_main_worktree(path: Path, *, claimed: bool = False) -> Path:
     try:
         record = Path(os.path.join(top, _line(entry).removeprefix("gitdir: ")))  # it may be relative
         if claimed and not (record / "commondir").exists():
-            return Path(os.path.realpath(record)) / real.relative_to(top)
+            place = Path(os.path.realpath(record))
+            return (place.parent if place.name == ".git" else place) / real.relative_to(top)
         common = Path(os.path.realpath(record / _line(record / "commondir")))
         if Path(os.path.realpath(record)).parent != common / "worktrees":
             return real

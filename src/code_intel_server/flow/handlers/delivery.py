@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.common.own_folder import CONFIG_FILE
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.authors import keep_waivers
@@ -107,13 +108,15 @@ def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], changes: Sequ
     named = {path for look in looks for path in look.files}
     renamed = {change.old_path: change.path for change in changes}
     unseen = {renamed.get(path, path) for path in keep}
+    said = {path: printable(path) for path in unseen}  # as an answer shows a name
     partly: set[str] = set()
     for look in looks:
         # Of more files than a line of the ledger names, the look itself is all that is known.
-        shortened = look.results > len(look.files)
-        shown = {path for path in unseen - moved[look.tree] if path in look.files or (shortened and path not in named)}
-        partly |= shown & {*look.asks}
-        unseen -= shown - {*look.asks}
+        rest = set() if look.results <= len(look.files) else {path for path, name in said.items() if name not in named}
+        shown = {path for path in unseen - moved[look.tree] if path in rest or said[path] in look.files}
+        in_part = {path for path in shown if said[path] in look.asks}
+        partly |= in_part
+        unseen -= shown - in_part
     partly &= unseen
     if partly:
         files = list_of_paths(partly)

@@ -200,7 +200,9 @@ class Endings:
 
     def _worktree_finals(self) -> list[Path]:
         one = self._final_file("*")
-        return sorted(one.parent.glob(one.name), reverse=True)
+        return sorted(
+            one.parent.glob(one.name), key=lambda file: file.stat().st_mtime_ns if file.exists() else 0, reverse=True
+        )
 
     def forget_final(self) -> None:
         """Forget the project's last answer as a session begins; one with a worktree to itself is in the way of none."""
