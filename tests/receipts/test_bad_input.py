@@ -14,6 +14,7 @@ from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import VerifyCommand
+from tests.receipts.alone import run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -23,11 +24,7 @@ PLAIN = "def test_one():\n    assert True\n"
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """A repository with one test, and folders of its own for the runs."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    run_alone(tmp_path, monkeypatch)
     return Repo.with_files(tmp_path, monkeypatch, calc__py="one = 1\n", test_calc__py=PLAIN)
 
 

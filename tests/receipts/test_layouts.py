@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import VerifyCommand
 from tests.programs import HOME
+from tests.receipts.alone import run_alone
 from tests.workspace.git_repo import Repo
 
 ADD = "def add(a, b):\n    return a - b\n"
@@ -26,11 +26,7 @@ MOUNTED = pytest.mark.skipif(not can_mount(), reason="no mounts")
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """An empty repository."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    run_alone(tmp_path, monkeypatch)
     monkeypatch.setenv("CARGO_HOME", os.environ.get("CARGO_HOME", str(HOME / ".cargo")))
     monkeypatch.setenv("RUSTUP_HOME", os.environ.get("RUSTUP_HOME", str(HOME / ".rustup")))
     return Repo.make(tmp_path, monkeypatch)

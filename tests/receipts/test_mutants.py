@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from code_intel_server.receipts.report import seen_tests
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import VerifyCommand
 from code_intel_server.workspace.values import Change, ChangeKind
+from tests.receipts.alone import run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -108,10 +108,7 @@ def test_nothing_comes_of_it(): assert calc.double is not None
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """An empty repository."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    run_alone(tmp_path, monkeypatch)
     home = os.environ["HOME"]
     made = Repo.make(tmp_path, monkeypatch)
     monkeypatch.setenv("GOCACHE", f"{home}/.cache/go-build")

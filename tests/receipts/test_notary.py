@@ -16,6 +16,7 @@ from code_intel_server.receipts.runners.events import written_since
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import VerifyCommand
 from code_intel_server.workspace.tree.tree import TreeJudge
+from tests.receipts.alone import run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -32,11 +33,7 @@ FIXED = CALC.replace("a - b", "a + b")
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No plugin of ours in the runs, and folders of their own."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    run_alone(tmp_path, monkeypatch)
 
 
 @pytest.fixture
