@@ -220,15 +220,15 @@ GUARDS = (
     Guard(
         "a look at what is committed",
         DELIVERY,
-        "    _refuse_unseen(turn, review.keep, now)\n",
+        "    _refuse_unseen(turn, review.keep, changes, now)\n",
         "",
         "changed_after_the_review",
     ),
     Guard(
         "failed calls do not count",
         "tools/guard.py",
-        '            self._note(tool, active, "refused", {})',
-        '            self._note(tool, active, "ok", {})',
+        '            self._note(tool, sessions, active, "refused", {})',
+        '            self._note(tool, sessions, active, "ok", {})',
         "calls_that_failed",
     ),
     Guard(
@@ -683,7 +683,7 @@ GUARDS = (
     ),
     Guard(
         "one client a project",
-        "workspace/state/lock.py",
+        "common/locks.py",
         "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)",
         "fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)",
         "second_client_while",

@@ -31,7 +31,7 @@ MUTANTS = (
     Mutant("fsync", "workspace/files.py", "os.fsync(descriptor)", "None", "tests/workspace/test_checkpoints_faults.py"),
     Mutant(
         "lock",
-        "workspace/state/lock.py",
+        "common/locks.py",
         "fcntl.LOCK_EX | fcntl.LOCK_NB",
         "fcntl.LOCK_SH | fcntl.LOCK_NB",
         "tests/workspace/test_lock.py",

@@ -62,7 +62,13 @@ class Database:
             self._check_place()
             make_folder(self.path.parent)
             self._writer = self._prepare()
-        except (sqlite3.OperationalError, PermissionError, NotADirectoryError, FileExistsError) as error:
+        except (
+            sqlite3.OperationalError,
+            PermissionError,
+            NotADirectoryError,
+            FileExistsError,
+            FileNotFoundError,
+        ) as error:
             if not _cannot_write(error):
                 raise
             self._temporary = tempfile.TemporaryDirectory(prefix="code-intel-index-")
