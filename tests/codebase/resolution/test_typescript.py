@@ -1,10 +1,15 @@
 """Resolution of TypeScript and JavaScript: which definition a name means where it stands."""
 
+import re
+import time
 from pathlib import Path
 
 import pytest
-from tests.codebase.lookup_project import explorer
+from tests.codebase.lookup_project import explorer, write
 from tests.codebase.resolution.meanings import bindings, meaning
+
+from code_intel_server.codebase.files.project import ProjectScope
+from code_intel_server.codebase.resolution.resolver import Resolver
 
 SHOP = """\
 export interface Priced { price(): number; owner?: Till }
@@ -322,3 +327,93 @@ def test_what_is_added_to_another_module_may_be_what_others_add_to_it(tmp_path: 
 def test_what_a_function_sets_on_its_declared_this_is_a_member_of_that(tmp_path: Path) -> None:
     code = "export interface Till { ring: number }\nexport function set(this: Till) {\n  this.ring = 1\n}\n"
     assert bindings(tmp_path, {"a.ts": code}, "Till.ring") == {"a.ts:1": "certain", "a.ts:3": "certain"}
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("if (m.kind === 'note') return; m = next(); m.§worth", [1, 2, 3]),
+        ("if (m.kind === 'note') { while (go()) { for (m of all) go() } m.§worth }", [1, 2, 3]),
+        ("if (m.kind === 'note') { while (go()) { ({ m } = next()) } m.§worth }", [1, 2, 3]),
+        ("if (m.kind === 'note') { while (go()) { [, m = m] = next() } m.§worth }", [1, 2, 3]),
+        ("if (m.kind === 'note') { (m) = next(); m.§worth }", [1, 2, 3]),
+        ("if (m.kind === 'note') return () => m.§worth; m = next()", [1, 2, 3]),
+        ("const set = () => { m = next() }; if (m.kind === 'note') { set(); m.§worth }", [1, 2, 3]),
+        ("if (m.kind === 'note') { m.worth = 3; n.m = m; m.§worth }", [2]),
+        ("if (m.kind === 'note') { for (const n of m) n(m); ({ m: n } = m); m.§worth }", [2]),
+        ("if (m.kind === 'note') return () => m.§worth", [2]),
+    ],
+)
+def test_what_a_condition_says_of_a_name_is_not_known_of_what_it_is_set_to(
+    tmp_path: Path, body: str, lines: list[int]
+) -> None:
+    use = f"import {{ Money, Pay }} from './money'\nexport const pay: () => Pay = () => (m) => {{ {body} }}\n"
+    assert meaning(tmp_path, {"money.ts": UNION, "use.ts": use}) == [f"money.ts:{line}" for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("between", "lines"),
+    [
+        ("this.m = next();", [1, 2, 3]),
+        ("this.n.m = next();", [2]),
+        ("go();", [2]),
+        ("this.m = next(); return () =>", [1, 2, 3]),
+    ],
+)
+def test_what_a_condition_says_of_a_member_holds_until_it_is_set(
+    tmp_path: Path, between: str, lines: list[int]
+) -> None:
+    body = f"if (this.m.kind !== 'note') return; {between} this.m.§worth"
+    till = f"class Till {{ m!: Money; start() {{ this.m = next() }} pay() {{ {body} }} }}"
+    use = f"import {{ Money }} from './money'\n{till}\n"
+    assert meaning(tmp_path, {"money.ts": UNION, "use.ts": use}) == [f"money.ts:{line}" for line in lines]
+
+
+def _nested_arguments(base: str, name: str) -> list[str]:
+    """Each after those that it holds, and used before the next, so that what it means is known there."""
+    rows = [
+        f"type {name}{each + 1} = Ext<{name}{each}, {name}{each}, {name}{each}>\nconst {name.lower()}{each} = (x: {name}{each}) => x.held"
+        for each in range(24)
+    ]
+    return [f"type {name}0 = {base}", *rows]
+
+
+def test_types_that_hold_each_other_three_times_are_not_compared_to_the_end(tmp_path: Path) -> None:
+    last = "interface X extends P12, Q12, Ext<P12 | Q12> { held: number }\nexport const use = (x: X) => x.held"
+    rows = ["import { Ext } from 'absent'", *_nested_arguments("string", "P"), *_nested_arguments("string", "Q"), last]
+    began = time.thread_time()
+    assert bindings(tmp_path, {"a.ts": "\n".join(rows)}, "X.held") == {"a.ts:100": "certain", "a.ts:101": "certain"}
+    assert time.thread_time() - began < 4
+
+
+MANY = " | ".join(f"'{each}'" for each in range(1100))
+
+
+@pytest.mark.parametrize(
+    ("code", "binding"),
+    [
+        (f"export const f = (m: Coin | {{ kind: {MANY} }}) => {{ if (m.kind === 'coin') m.worth }}", "certain"),
+        ("export const c: Coin = { worth: 1 }" + " || x" * 400, "certain"),
+        ("export const c: Coin = " + "(" * 400 + "{ worth: 1 }" + ")" * 400, "certain"),
+        ("export const c: Coin = " + "x ? y : " * 400 + "{ worth: 1 }", "certain"),
+        ("export const c: Coin = " + "[" * 400 + "{ worth: 1 }" + "]" * 400, "possible"),
+        ("export const f = (m: Money) => { if (" + "x && " * 1100 + "m.kind === 'coin') m.worth }", "possible"),
+    ],
+)
+def test_what_nests_deeper_than_can_be_followed_ends_no_lookup(tmp_path: Path, code: str, binding: str) -> None:
+    use = f"import {{ Coin, Money }} from './money'\nexport const own = (coin: Coin) => coin.worth\n{code}\n"
+    found = bindings(tmp_path, {"money.ts": UNION, "use.ts": use}, "Coin.worth")
+    assert found == {"money.ts:1": "certain", "use.ts:2": "certain", "use.ts:3": binding}
+
+
+def test_hundreds_of_conditions_around_a_place_end_with_the_time(tmp_path: Path) -> None:
+    body = "if (m.kind !== 'note') { m.worth;\n" * 3000 + "}" * 3000
+    use = f"import {{ Money }} from './money'\nexport function f(m: Money) {{\n{body}\n}}\n"
+    write(tmp_path, {"money.ts": UNION, "use.ts": use})
+    resolver = Resolver(ProjectScope(tmp_path), 1.0)
+    target = resolver.target_at("money.ts", 1, UNION.index("worth") + 1)
+    began = time.thread_time()
+    for line in range(3002, 2, -1):
+        list(resolver.bindings(target, "use.ts", line, re.compile(rb"worth")))
+    assert resolver.late
+    assert time.thread_time() - began < 2.5

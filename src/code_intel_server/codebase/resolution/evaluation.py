@@ -90,6 +90,10 @@ class Evaluator(Protocol):
     def files(self) -> Files:
         """Where it reads."""
 
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+
     def once(self, key: object, answer: Callable[[], Answered], meanwhile: Any = frozenset()) -> Answered:
         """What `answer` gives; asked once for a key, and not again while it works on it: then it is `meanwhile`."""
 

@@ -784,7 +784,11 @@ def _given_types(language: "LanguageRules", types: tuple[Values, ...], value: Va
     return Outside(value.name, types) if value.name.rpartition(".")[2] in language.elements else Unknown()
 
 
-def _order(value: Value) -> tuple[int, object]:
-    if isinstance(value, Class | Instance):
-        return 0, (value.declaration.key)
-    return 1, (str(value), 0)
+def _order(value: Value) -> tuple[str, str, int]:
+    """Never by what a value holds, which may be as much as a text has characters, to the power of its depth."""
+    if isinstance(value, Class | Instance | Function):
+        kind = "Function" if isinstance(value, Function) else ""
+        return kind, *value.declaration.key
+    if isinstance(value, Module):
+        return "Module", value.path, 0
+    return type(value).__name__, value.name if isinstance(value, Outside) else "", 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.project import ProjectScope
-from code_intel_server.codebase.resolution.evaluation import Meaning
+from code_intel_server.codebase.resolution.evaluation import NOT_KNOWN, Meaning
 from code_intel_server.codebase.resolution.evaluator import SHALLOW, LazyEvaluator
 from code_intel_server.codebase.resolution.languages import RESOLVERS
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope
@@ -106,7 +106,7 @@ class Resolver:
         if place is None:
             return None
         model, node = place
-        meant = self._evaluator.meaning(model, node)
+        meant = self._meaning(model, node)
         definitions = self.definitions(meant.symbols)
         definitions += tuple(_module(path) for path in sorted(meant.modules))
         return Resolution(model.text(node), definitions, meant.outside, certain=bool(meant) and not meant.unknown)
@@ -117,7 +117,7 @@ class Resolver:
         if place is None:
             return None
         model, node = place
-        meant = self._evaluator.meaning(model, node)
+        meant = self._meaning(model, node)
         own = model.by_name_byte.get(node.start_byte)
         if own is not None and not meant.symbols:
             return ResolvedTarget(own.name, frozenset({own}))
@@ -186,7 +186,7 @@ class Resolver:
         for match in names.finditer(model.parsed.text[begin : model.parsed.line_end(line)]):
             node = model.leaf(begin + match.start())
             if node is not None and node.byte_range == (begin + match.start(), begin + match.end()):
-                yield self._binding(target, model, node)
+                yield self._binding_or_possible(target, model, node)
 
     def overrides(self, target: ResolvedTarget, path: str, line: int) -> bool:
         """Whether a member that a line declares overrides the target, or is overridden by it."""
@@ -211,9 +211,22 @@ class Resolver:
             node = model.leaf(begin + found.start())
             if node is None or not _is_name(node):
                 continue
-            new = self._evaluator.meaning(model, node).symbols - seen
+            new = self._meaning(model, node).symbols - seen
             seen |= new
             yield from (one for one in self.definitions(new) if one.kind not in _STANDING_FOR)
+
+    def _meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+        """What a name means; not known where a text nests deeper than can be followed, which is no reason to know nothing else."""
+        try:
+            return self._evaluator.meaning(model, node)
+        except RecursionError:
+            return NOT_KNOWN
+
+    def _binding_or_possible(self, target: ResolvedTarget | None, model: Model, node: "tree_sitter.Node") -> Binding:
+        try:
+            return self._binding(target, model, node)
+        except RecursionError:
+            return Binding.POSSIBLE
 
     def _binding(self, target: ResolvedTarget | None, model: Model, node: "tree_sitter.Node") -> Binding:
         meant = self._evaluator.meaning(model, node)

@@ -50,6 +50,20 @@ _WANTING_NOTHING = frozenset(
         "export_statement",
     ]
 )
+_PATTERNS = frozenset(
+    [
+        "array_pattern",
+        "object_pattern",
+        "rest_pattern",
+        "pair_pattern",
+        "assignment_pattern",
+        "object_assignment_pattern",
+    ]
+)
+_SETTING = frozenset({"assignment_expression", "augmented_assignment_expression", "for_in_statement"})
+_PASSING_ON = frozenset(
+    ["parenthesized_expression", "ternary_expression", "await_expression", "spread_element", "object"]
+)
 _CHOOSING = frozenset({"||", "??", "&&"})
 _ON_ELEMENTS = frozenset(
     ["map", "forEach", "filter", "find", "findIndex", "findLast", "some", "every", "flatMap", "sort", "toSorted"]
@@ -597,10 +611,38 @@ class TypeScript(LanguageRules):
     def narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
         """Of several types those that the conditions around a place leave: `x.kind === "a"`, its `case`, `instanceof`."""
         found, text = values, model.text(node)
-        for tested, given, holds in _comparisons(node):
+        is_assigned: bool | None = None
+        for tested, given, holds in _comparisons(ev, node):
+            if text not in {model.text(tested), model.text(tested.child_by_field_name("object") or tested)}:
+                continue
+            if is_assigned is None:
+                is_assigned = self._is_assigned(ev, model, node)
+            if is_assigned or ev.late:
+                return values
             left = [value for value in found if self._fits(ev, model, value, text, tested, given) is not (not holds)]
             found = frozenset(left) or found
         return found
+
+    @staticmethod
+    def _is_assigned(ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> bool:
+        """Whether a name is set anew where it is seen, or a member in the functions around: then what was tested may be gone."""
+        root = node
+        while (inner := root.child_by_field_name("object")) is not None:
+            root = inner
+        name, text = model.text(root), _plain(model.text(node))
+        around, scope = model.top, model.scope_at(node.start_byte)
+        while scope.parent is not None and scope.kind != "class":
+            around, scope = scope if scope.kind == "function" else around, scope.parent
+        declaring: Scope | None = model.scope_at(node.start_byte)
+        while declaring is not None and name not in declaring.symbols:
+            declaring = declaring.parent
+        wide = (declaring.around("function") if declaring is not None else None) or model.top
+        key = ("assigned", model.path, wide.start, wide.end, name)
+        return any(
+            text == target or (text.startswith(target) and text[len(target)] in ".[")
+            for target, at in ev.once(key, partial(_assigned, ev, model, wide, name))
+            if target == name or around.start <= at < around.end
+        )
 
     @staticmethod
     def _fits(
@@ -636,6 +678,8 @@ class TypeScript(LanguageRules):
     def _expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
         """No values only where it is certain that nothing is wanted: a key of an object there is no other's."""
         parent = node.parent
+        while parent is not None and _is_chosen_in(parent):
+            node, parent = parent, parent.parent  # chains and brackets of hundreds nest as deep
         if parent is None or parent.type in _WANTING_NOTHING:
             return NO_VALUES
         kind = parent.type
@@ -656,10 +700,7 @@ class TypeScript(LanguageRules):
             left = parent.child_by_field_name("left")
             return ev.infer(model, left) if left is not None and not fills(parent, "left", node) else NO_VALUES
         if kind == "binary_expression":
-            operator = parent.child_by_field_name("operator")
-            return self.expected(ev, model, parent) if operator and operator.type in _CHOOSING else NO_VALUES
-        if kind in {"parenthesized_expression", "ternary_expression", "await_expression", "spread_element", "object"}:
-            return self.expected(ev, model, parent)
+            return NO_VALUES
         if kind == "array":
             holder = self.expected(ev, model, parent)
             return self.items_of(ev, holder) if holder else NO_VALUES
@@ -1019,14 +1060,53 @@ def _inner(node: "tree_sitter.Node | None") -> "tree_sitter.Node | None":
     return node
 
 
+def _plain(text: str) -> str:
+    """A chain of members without what says that a part is there."""
+    return re.sub(r"[?!\s]", "", text)
+
+
+def _assigned(ev: "Evaluator", model: Model, scope: Scope, name: str) -> frozenset[tuple[str, int]]:
+    """What is set anew in a scope of a name and the members behind it, each with its place."""
+    found = set()
+    word = re.compile(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])")
+    for match in word.finditer(model.parsed.text, scope.start, scope.end):
+        node = None if ev.late else model.leaf(match.start())
+        if node is None or node.byte_range != match.span():
+            continue
+        parent = node.parent
+        while parent is not None and (
+            parent.type in {"parenthesized_expression", "non_null_expression"} or fills(parent, "object", node)
+        ):
+            node, parent = parent, parent.parent
+        target = node
+        while parent is not None and parent.type in _PATTERNS and not _is_beside(parent, node):
+            node, parent = parent, parent.parent
+        if parent is None or (parent.type == "for_in_statement" and parent.child_by_field_name("kind") is not None):
+            continue
+        if parent.type == "update_expression" or (parent.type in _SETTING and fills(parent, "left", node)):
+            found.add((_plain(model.text(target)).strip("()"), match.start()))
+    return frozenset(found)
+
+
+def _is_chosen_in(parent: "tree_sitter.Node") -> bool:
+    """Whether of a part of an expression is wanted what is wanted of the whole."""
+    operator = parent.child_by_field_name("operator") if parent.type == "binary_expression" else None
+    return parent.type in _PASSING_ON or (operator is not None and operator.type in _CHOOSING)
+
+
+def _is_beside(pattern: "tree_sitter.Node", node: "tree_sitter.Node") -> bool:
+    """Whether a part of a pattern is nothing that is set: a key, what is taken where nothing is there."""
+    return fills(pattern, "key", node) or fills(pattern, "right", node)
+
+
 Comparison: TypeAlias = "tuple[tree_sitter.Node, tree_sitter.Node, bool]"
 """What is compared, with what, and whether they are the same."""
 
 
-def _comparisons(node: "tree_sitter.Node") -> Iterator[Comparison]:
+def _comparisons(ev: "Evaluator", node: "tree_sitter.Node") -> Iterator[Comparison]:
     """The comparisons whose outcome is known where something stands."""
     child, parent = node, node.parent
-    while parent is not None:
+    while parent is not None and not ev.late:
         if parent.type == "switch_case" and not fills(parent, "value", child):
             yield from _case(parent)
         elif parent.type in {"if_statement", "ternary_expression"} and not fills(parent, "condition", child):
@@ -1089,14 +1169,19 @@ def _leaves(node: "tree_sitter.Node | None") -> bool:
 
 def _literals(model: Model, node: "tree_sitter.Node | None") -> set[str]:
     """The texts that a type allows; none where it allows more."""
-    while node is not None and node.type in {"type_annotation", "parenthesized_type"}:
-        node = node.named_children[0]
-    if node is None or node.type not in {"literal_type", "union_type"}:
-        return set()
-    if node.type == "literal_type":
-        return {model.text(node).strip("'\"")}
-    every = [_literals(model, part) for part in node.named_children]
-    return set().union(*every) if all(every) else set()
+    found: set[str] = set()
+    pending = [] if node is None else [node]
+    while pending:
+        each = pending.pop()
+        if each.type in {"type_annotation", "parenthesized_type"}:
+            pending.append(each.named_children[0])
+        elif each.type == "union_type":
+            pending += each.named_children  # a union of hundreds nests as deep
+        elif each.type == "literal_type":
+            found.add(model.text(each).strip("'\""))
+        else:
+            return set()
+    return found
 
 
 def _type_parameters(scope: Scope | None) -> Iterator[BoundSymbol]:
