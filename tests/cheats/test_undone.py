@@ -1,7 +1,11 @@
 """Work that is there for its report and gone at the commit."""
 
+import json
+
 import pytest
 
+from code_intel_server.cli.pages.record import session_record
+from code_intel_server.cli.pages.report import report_page
 from tests.e2e.stage import APP, APP_DONE, ITEM, REASON, Stage, plan, report, verdict
 
 
@@ -50,6 +54,9 @@ def test_a_task_dropped_and_one_skipped_while_files_change(stage: Stage) -> None
     stage.accepted(**stage.commit())
     message = stage.git("log", "-1", "--format=%B")
     assert "Code-Intel-Dropped: t3" in message and "Code-Intel-Only-Skipped: t2" in message
+    kept = stage.root / ".code-intel" / "sessions" / f"{stage.call('get_session_status')['session_id']}.json"
+    page = report_page(session_record(json.loads(kept.read_text("utf-8"))))
+    assert "later plan dropped" in page and "t3" in page and "every item was skipped" in page
 
 
 def test_an_older_trusted_configuration_put_back(stage: Stage) -> None:

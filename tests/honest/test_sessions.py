@@ -695,14 +695,15 @@ def test_the_branch_was_switched_by_the_user_and_back(stage: Stage) -> None:
     merged(stage)
 
 
-def test_a_pre_commit_hook_refuses_once(stage: Stage) -> None:
+@pytest.mark.parametrize(("says", "heard"), [("echo 'run the linter'", "run the linter"), (":", "did not say why")])
+def test_a_pre_commit_hook_refuses_once(stage: Stage, says: str, heard: str) -> None:
     hook = stage.root / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\ntest -e .git/fine || { echo 'run the linter'; exit 1; }\n")
+    hook.write_text(f"#!/bin/sh\ntest -e .git/fine || {{ {says}; exit 1; }}\n")
     hook.chmod(0o755)
     stage.verified()
     answer = stage.agent.submit(**stage.commit())
-    assert "run the linter" in answer["remedy"]
+    assert heard in answer["remedy"] and "tool_errors" not in answer["remedy"]
     (stage.root / ".git/fine").touch()
     stage.accepted(**stage.commit())
     (stage.root / ".git/fine").unlink()

@@ -17,6 +17,8 @@ _REMARKS = {
     "There while it was proven, but not in the commit": "beside",
     "Left uncommitted on purpose": "left",
     "Committed otherwise than it was reviewed, by a filter or hook": "altered",
+    "Tasks that a later plan dropped": "dropped",
+    "Tasks whose every item was skipped although files changed": "only_skipped",
 }
 
 
@@ -55,6 +57,8 @@ def _remarks(state: Fields) -> dict[str, list[str]]:
     return {
         "Decided, and whose word that is": decisions,
         **{what: text_list(state, name) for what, name in _REMARKS.items()},
+        "Reported, and gone at the commit": [f"{item} ({why})" for item, why in mapping(state, "undone").items()],
+        "Configuration": ["trusted earlier, and another content since"] if state.get("earlier_config") is True else [],
         "To be verified by the impact, and undecided": undecided(said),
         "To be verified by the impact, and unaffected": explained,
     }
