@@ -55,7 +55,7 @@ def test_a_task_dropped_and_one_skipped_while_files_change(stage: Stage) -> None
     message = stage.git("log", "-1", "--format=%B")
     assert "Code-Intel-Dropped: t3" in message and "Code-Intel-Only-Skipped: t2" in message
     kept = stage.root / ".code-intel" / "sessions" / f"{stage.call('get_session_status')['session_id']}.json"
-    page = report_page(session_record(json.loads(kept.read_text("utf-8"))))
+    page = report_page(session_record({"state": json.loads(kept.read_text("utf-8"))}))
     assert "later plan dropped" in page and "t3" in page and "every item was skipped" in page
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from code_intel_server.flow.phases import Flags, Phase
-from tests.flow.world import Session, World
+from tests.flow.world import TOO_BIG, Session, World
 
 ITEM = {"item": "Item of t1"}
 
@@ -493,6 +493,11 @@ class TestReport:
         assert session.error == "failures.READY.checklist_evidence_line_out_of_range"
         session.report("t1", "asset.bin:1")
         assert session.state.tasks[0].status == "completed"
+
+    def test_a_file_that_is_too_big_to_be_kept_is_said_not_to_be_judged(self) -> None:
+        session = self.at()
+        answer = session.edit("asset.bin", TOO_BIG).report("t1", "asset.bin:1")
+        assert "syntax tree: asset.bin" in answer["warning"]
 
     def test_an_unchanged_empty_file_proves_nothing(self) -> None:
         session = self.at(files={"app.py": "x = 1\n", "__init__.py": "", "README.md": "#\n"})

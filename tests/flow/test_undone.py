@@ -193,3 +193,10 @@ def test_what_a_later_round_takes_back_is_committed_and_said() -> None:
     answer = session.commit("login.py")
     assert answer["phase"] == "QUALITY_REVIEW"
     assert "t1: Item of t1 (app.py:2-2): in a later round" in str(answer["warning"])
+
+
+def test_code_that_is_too_large_for_a_syntax_tree_is_said_not_to_be_judged_by_it() -> None:
+    session = Session().to_ready("app.py", "README.md")
+    session.plan("t1")
+    answer = session.edit(text="# one more comment\n" * 60_000 + TWO).report("t1", "app.py:60002")
+    assert "syntax tree: app.py" in answer["warning"]

@@ -54,6 +54,9 @@ from code_intel_server.workspace.values import (
 Files = dict[str, str]
 
 
+TOO_BIG = "\0too big to be kept"
+
+
 @dataclass
 class World:
     """Everything the ports can see; tests change it freely between submits."""
@@ -177,7 +180,7 @@ class WorldTree:
 
     def content(self, snapshot: str, path: str) -> bytes | None:
         text = self.world.snapshots.get(snapshot, {}).get(path)
-        return None if text is None else text.encode()
+        return None if text is None or text == TOO_BIG else text.encode()
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         return self.world.altered
@@ -244,6 +247,10 @@ class WorldDifference:
     world: World
     path: str
     real: Comparison | None = None
+
+    @property
+    def by_lines(self) -> bool:
+        return self.real is not None and self.real.by_lines
 
     def judge(self, start: int, end: int) -> RangeVerdict:
         if self.real is not None:

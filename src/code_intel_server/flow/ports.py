@@ -186,6 +186,11 @@ class WorkTree(Protocol):
 class SyntaxDifference(Protocol):
     """What two versions of a file differ in, without comments, white space and what cannot run."""
 
+    @property
+    def by_lines(self) -> bool:
+        """Whether code was compared line by line, for want of a syntax tree."""
+        ...
+
     def judge(self, start: int, end: int) -> RangeVerdict:
         """What lines `start`..`end` (1-based, inclusive) of the later version show."""
         ...

@@ -56,6 +56,8 @@ class Comparison:
     """The tokens that are new or other than before."""
     gaps: tuple[tuple[int, int], ...] = ()
     """Where tokens are gone: the lines around them."""
+    by_lines: bool = False
+    """Whether code was compared line by line, as it is too large or too deep for a syntax tree, or none was made in time."""
 
     def judge(self, start: int, end: int) -> RangeVerdict:
         """What lines `start`..`end` (1-based, inclusive) of the later version show."""
@@ -116,6 +118,7 @@ def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Repla
     """Compare two versions of a file, of which the hunks are known; `before` is None where there was none."""
     if is_binary(after):
         return Comparison(tuple(hunks))
+    by_lines = False
     if before is not None and not (_is_utf8(before) or _is_utf8(after)):
         before, after = decode(before).encode(), decode(after).encode()
     language = language_of(path, after[:4096])
@@ -124,21 +127,21 @@ def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Repla
         now = _parsed_effects(path, after, language, news)
         then = _parsed_effects(path, before, language, olds) if before and now else Effects()
     except TooLong:
-        now = then = None
+        now, then, by_lines = None, None, True
     if now is None or then is None:
         now = _text_effects(path, after, language)
         then = _text_effects(path, before, language) if before else Effects()
     changed: list[Token] = []
     gaps: list[tuple[int, int]] = []
     if before is not None and says_the_same(language, before, after):
-        return Comparison(tuple(hunks), then, now)
+        return Comparison(tuple(hunks), then, now, by_lines=by_lines)
     moved = _moved_imports(language, before, after, hunks) if before is not None else (set[int](), set[int]())
     for old, new in hunks:
         was = [token for token in _among(then.tokens, old) if token.line not in moved[0]]
         is_now = [token for token in _among(now.tokens, new) if token.line not in moved[1]]
         if was or is_now:
             _difference(was, is_now, new, changed, gaps)
-    return Comparison(tuple(hunks), then, now, tuple(changed), tuple(gaps))
+    return Comparison(tuple(hunks), then, now, tuple(changed), tuple(gaps), by_lines)
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -158,7 +161,7 @@ def whole(path: str, content: bytes) -> Comparison:
 def _parsed_effects(
     path: str, content: bytes, language: Language | None, lines: Sequence[tuple[int, int]]
 ) -> Effects | None:
-    """The effects by syntax tree; None where no grammar reads the file. Raises TooLong."""
+    """The effects by syntax tree; None where no grammar reads the file. Raises TooLong, too where none was made in time."""
     if language is None or not language.grammar or language.kind is LanguageKind.DOCS:
         return None
     from code_intel_server.codebase.syntax.structure import has_grammar, parse
@@ -168,11 +171,12 @@ def _parsed_effects(
     content, dead = without_dead_branches(content) if language.name in _PREPROCESSED else (content, {})
     near = [(first - 1, first + max(count, 1)) for first, count in lines]
     parsed = parse(content, language)
-    found = effects_of(parsed, path, near) if parsed is not None else None
-    if found is not None and not (found.tokens or found.idle) and re.search(rb"\w", content):
+    if parsed is None:
+        raise TooLong
+    found = effects_of(parsed, path, near)
+    if not (found.tokens or found.idle) and re.search(rb"\w", content):
         return None  # the grammar of a dialect: `.conf` is INI here and something else there
-    if found is not None:
-        found.idle |= dead
+    found.idle |= dead
     return found
 
 

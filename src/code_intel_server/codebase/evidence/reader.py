@@ -68,7 +68,7 @@ class ProjectEvidence:
             with self._opened(path) as handle:
                 small = handle is not None and os.fstat(handle).st_size <= MAX_JUDGED_BYTES
                 content = b"".join(_pieces(handle)) if handle is not None and small else None
-            return Comparison() if content is None else whole(path, content)
+            return Comparison(by_lines=True) if content is None else whole(path, content)
         return compare(path, before, after, hunks)
 
     def _resolved(self, path: str, *, root: bool = False) -> Path | None:

@@ -199,6 +199,7 @@ class Judge:
     changes: Mapping[str, Change]
     _since: dict[str, Mapping[str, Change]] = field(default_factory=dict)
     _differences: dict[str, SyntaxDifference] = field(default_factory=dict)
+    _unread: set[str] = field(default_factory=set)
 
     @classmethod
     def at(cls, state: SessionState, ports: Ports, now: str) -> "Judge":
@@ -243,6 +244,11 @@ class Judge:
             return True
         return change.binary or self.counts_at(path, start, end, item=used.item)
 
+    def not_by_syntax(self) -> list[str]:
+        """The files that were compared line by line, or not at all, being too large or too deep."""
+        by_lines = {path for path, difference in self._differences.items() if difference.by_lines}
+        return sorted(self._unread | by_lines)
+
     def counts_at(self, path: str, start: int, end: int, item: str = "") -> bool:
         """Whether lines of a changed file are work, for an item of these words."""
         change = self.changes.get(path)
@@ -285,6 +291,8 @@ class Judge:
         total = self._present_lines(reference)
         if change is not None and _has_no_lines(change, total):
             self._in_range(reference, max(total, 1))
+            if change.binary and self.ports.tree.content(self.now, reference.path) is None:
+                self._unread.add(reference.path)
             return self._used(task_id, item, reference, trivial=False)
         if total == 0 and reference.start == reference.end == 1:
             return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))

@@ -134,6 +134,9 @@ def report(turn: Turn[ReportPayload]) -> Outcome:
     state.marks.report = max((call.seq for call in ports.ledger.entries()), default=0)
     trivial = "; ".join(f"{row.item} ({row.reason})" for row in used if row.trivial)
     weak = (Note("warnings.weak_evidence", {"items": trivial}),) if trivial else ()
+    unjudged = judge.not_by_syntax()
+    if unjudged:
+        weak = (*weak, Note("warnings.not_by_syntax", {"files": list_of_paths(unjudged)}))
     if skipped:
         state.only_skipped.append(task.id)
         weak = (*weak, Note("warnings.only_skipped", {"task_id": task.id, "files": list_of_paths(skipped)}))
