@@ -199,4 +199,4 @@ def test_code_that_is_too_large_for_a_syntax_tree_is_said_not_to_be_judged_by_it
     session = Session().to_ready("app.py", "README.md")
     session.plan("t1")
     answer = session.edit(text="# one more comment\n" * 60_000 + TWO).report("t1", "app.py:60002")
-    assert "syntax tree: app.py" in answer["warning"]
+    assert "syntax tree: app.py" in str(answer["warning"])
