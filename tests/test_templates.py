@@ -119,7 +119,7 @@ def test_claude_is_given_the_server_and_its_hooks() -> None:
     assert settings["permissions"]["allow"] == ["mcp__code-intel"]
     assert hooks(settings) == {
         "PreToolUse": "Edit|Write|NotebookEdit|mcp__code-intel__start_session",
-        "PostToolUse": "Read|Bash|AskUserQuestion",
+        "PostToolUse": "Read|Grep|Bash|AskUserQuestion",
         "SessionStart": None,
         "UserPromptSubmit": None,
         "Stop": None,

@@ -130,7 +130,9 @@ def test_in_a_copy_of_the_project_what_was_there_before_the_session_is_not_taken
 
 @pytest.mark.parametrize(("tool", "event", "given"), [
     ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
+    ("Grep", "PostToolUse", {"pattern": "def", "path": "secrets/vault.py", "output_mode": "content"}),
     ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
+    ("Bash", "PostToolUse", {"command": "ls; grep -n def secrets/vault.py"}),
 ])  # fmt: skip
 def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
     root: Path, ask: Ask, tool: str, event: str, given: dict[str, str]
@@ -142,6 +144,22 @@ def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
         assert ask(write(root, "secrets/vault.py")).status == 0
         note = services.project.reads_file(state().session_id)
         assert "passwd" not in note.read_text() and "nothing" not in note.read_text()
+
+
+@pytest.mark.parametrize(("tool", "given", "response"), [
+    ("Bash", {"command": "cat /dev/null # secrets/vault.py"}, {}),
+    ("Bash", {"command": "cat app.py > secrets/vault.py; echo secrets/vault.py"}, {}),
+    ("Read", {"file_path": "secrets/vault.py"}, {"is_error": True}),
+    ("Grep", {"pattern": "def", "path": "secrets/vault.py"}, {}),
+    ("Grep", {"pattern": "def", "path": "secrets", "output_mode": "content"}, {}),
+])  # fmt: skip
+def test_what_was_named_and_not_shown_is_not_looked_at(
+    root: Path, ask: Ask, tool: str, given: dict[str, str], response: dict[str, bool]
+) -> None:
+    with session(root, state(unseen_files=["secrets/vault.py"])):
+        read = {"hook_event_name": "PostToolUse", "tool_name": tool, "cwd": str(root), "tool_input": given}
+        assert ask(read | {"tool_response": response}).status == 0
+        assert ask(write(root, "secrets/vault.py")).status == 2
 
 
 def test_a_read_is_noted_through_no_link(root: Path, ask: Ask, tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ ALLOW_WRITES = "--allow-writes"
 
 _READ_LIMIT = 16_000_000
 _PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
-_READ_BY = re.compile(r"\s*(?:cat|bat|head|tail|sed\s+-n|nl|less|more)\s")
+_READ_BY = re.compile(r"\s*(?:cat|bat|head|tail|sed\s+-n|nl|less|more|[ef]?grep|rg)\s")
+_COMMENT = re.compile(r"(?m)(?:^|\s)#.*")
 _COMMAND_LIMIT = 4_000
 _STARTS = "start_session"
 _TURNS = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"})
@@ -151,15 +152,21 @@ def after_a_kill(event: Fields, root: str, left: list[Session]) -> int:
 def _note_reads(event: Fields, session: Session) -> None:
     """Leave a note of the files that the client itself shows the agent: it need not look at them again.
 
-    Told by a tool that has read them, or by a shell command of which a reader is the first word.
+    A tool that has read them says so, or a shell command that begins with a reader's name; a tool that failed says nothing.
     """
+    response = event.get("tool_response")
+    if isinstance(response, dict) and (response.get("is_error") or response.get("isError")):
+        return
     given = event.get("tool_input")
     values = given if isinstance(given, dict) else {}
     named: list[str] = []
     if event.get("hook_event_name") == "PostToolUse" and event.get("tool_name") in dialects.READERS:
-        named = dialects.named_paths(values)
-    elif event.get("tool_name") == "Bash" and _READ_BY.match(str(values.get("command") or "")):
-        named = re.findall(r"[^\s'\"|;&<>()]+", str(values["command"])[:_COMMAND_LIMIT])
+        if event["tool_name"] != "Grep" or values.get("output_mode") == "content":  # else it lists files
+            named = dialects.named_paths(values)
+    elif event.get("tool_name") == "Bash":
+        commands = re.split(r"[|;&\n]+", _COMMENT.sub("", str(values.get("command") or "")[:_COMMAND_LIMIT]))
+        reading = (one.partition(">")[0] for one in commands if _READ_BY.match(one))
+        named = [word for one in reading for word in re.findall(r"[^\s'\"<()]+", one)]
     cwd = str(event.get("cwd") or session.root)
     paths = [
         path

@@ -28,7 +28,7 @@ WRITERS = frozenset(
     | {"create", "str_replace", "insert"}  # Copilot CLI
     | {"create_file", "replace_string_in_file", "multi_replace_string_in_file", "insert_edit_into_file"}  # VS Code
 )
-READERS = frozenset({"Read", "read_file", "read", "view"})
+READERS = frozenset({"Read", "Grep", "read_file", "read", "view"})
 PATCHERS = frozenset({"apply_patch", "patch"})
 _PATHS = ("file_path", "notebook_path", "path", "filePath")
 _PATCHES = ("command", "input", "patch", "patchText")
