@@ -1000,7 +1000,9 @@ class TestPreCommit:
         session.edit(text="def main():\n    return 3\n")
         session.commit("app.py")
         assert [
-            row for row in session.world.commits[0].trailers if row[0][11:] not in {"Session", "Tasks", "Proof"}
+            row
+            for row in session.world.commits[0].trailers
+            if row[0][11:] not in {"Session", "Tasks", "Proof", "Reworked"}
         ] == [
             ("Code-Intel-Fail-To-Pass", "2"),
             ("Code-Intel-Pass-To-Pass", "8 of 9"),

@@ -3,7 +3,7 @@
 import pytest
 
 from code_intel_server.flow.checks.ranges import carried
-from code_intel_server.flow.handlers.undone import undone
+from code_intel_server.flow.handlers.undone import reworked, undone
 from code_intel_server.flow.payloads import CommitPayload
 from code_intel_server.flow.turn import Turn
 from code_intel_server.workspace.values import Hunk
@@ -67,6 +67,47 @@ def test_work_that_only_looks_otherwise_is_committed(after: str) -> None:
     assert answer["phase"] == "QUALITY_REVIEW", answer
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("def main():\n    return 7\n", True),
+        ("def main():\n    return None\n", True),
+        ("OTHER = 1\n", True),
+        ("# A module.\n\n" + TWO, False),
+        ("def main():\n\n    return 2  # two\n", False),
+    ],
+)
+def test_what_does_something_else_than_at_its_report_is_said_in_answer_and_trailer(after: str, *, said: bool) -> None:
+    session = verified()
+    answer = session.edit(text=after).commit("app.py")
+    trailers = dict(session.world.commits[-1].trailers)
+    assert ("Changed again" in str(answer.get("warning"))) is said
+    assert trailers.get("Code-Intel-Reworked", "") == ("t1: Item of t1 (app.py:2-2)" if said else "")
+
+
+def test_what_a_later_task_reports_anew_is_not_said_to_be_changed_again() -> None:
+    session = Session().to_ready("app.py", "README.md")
+    session.plan("t1", "t2")
+    session.edit(text="def main():\n    return 2\n").report("t1")
+    session.edit(text="def main():\n    return 2 + 0 * 3\n").report("t2", "app.py:2", reason="It refines the first.")
+    session.send(summary="All tasks are done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    session.commit("app.py")
+    assert "Code-Intel-Reworked" not in dict(session.world.commits[-1].trailers)
+
+
+def test_a_binary_file_that_is_another_than_at_its_report_is_said() -> None:
+    session = Session(world=World(files={"app.py": "x = 1\n", "README.md": "#\n", "logo.png": "\0a"})).to_ready(
+        "app.py", "logo.png"
+    )
+    session.plan("t1")
+    session.edit("logo.png", "\0b").report("t1", "logo.png:1")
+    session.send(summary="All tasks are done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    session.edit("logo.png", "\0c").commit("logo.png")
+    assert dict(session.world.commits[-1].trailers)["Code-Intel-Reworked"] == "t1: Item of t1 (logo.png:1-1)"
+
+
 def test_work_that_moved_to_another_file_is_committed() -> None:
     session = verified("def main():\n    value = compute(2)\n    return value\n", "app.py:2-3")
     session.edit(text="from lib import main\n").edit(
@@ -99,7 +140,8 @@ def test_work_that_is_gone_is_not_what_changed_elsewhere_in_the_file() -> None:
 
 def test_without_a_snapshot_nobody_can_tell_what_was_undone() -> None:
     session = verified()
-    assert undone(Turn(session.state, CommitPayload(summary="Done."), session.ports), "", ()) == []
+    turn = Turn(session.state, CommitPayload(summary="Done."), session.ports)
+    assert undone(turn, "", ()) == reworked(turn, "", ()) == []
 
 
 def test_an_empty_override_is_work_with_a_reason() -> None:

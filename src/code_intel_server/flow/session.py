@@ -185,6 +185,7 @@ class SessionState(_Stored):
     test_reasons: dict[str, str] = {}
     file_reasons: dict[str, str] = {}
     undone: dict[str, str] = {}
+    reworked: list[str] = []
     dropped: list[str] = []
     only_skipped: list[str] = []
     decisions: dict[str, str] = {}

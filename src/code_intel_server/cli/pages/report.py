@@ -17,6 +17,7 @@ _REMARKS = {
     "There while it was proven, but not in the commit": "beside",
     "Left uncommitted on purpose": "left",
     "Committed otherwise than it was reviewed, by a filter or hook": "altered",
+    "Changed again after the report that showed it": "reworked",
     "Tasks that a later plan dropped": "dropped",
     "Tasks whose every item was skipped although files changed": "only_skipped",
 }

@@ -244,6 +244,23 @@ class Judge:
             return True
         return change.binary or self.counts_at(path, start, end, item=used.item)
 
+    def reworked(self, used: UsedRange) -> bool:
+        """Whether the lines of an earlier report do something else by now, and no later report shows them."""
+        change = self._later(used).get(used.path)
+        if change is None or not (change.binary or change.kind is ChangeKind.DELETED or _meets_old(change, used)):
+            return False
+        path, (start, end) = self._followed(used)
+        later = self.state.used_ranges[self.state.used_ranges.index(used) + 1 :]
+        shown = (self._followed(other) for other in later if other.task_id != used.task_id)
+        if any(other == path and first <= end and start <= last for other, (first, last) in shown):
+            return False
+        if change.binary or change.kind is ChangeKind.DELETED:
+            return True
+        then, content = self.state.trees.by_task[used.task_id], self.ports.tree.content
+        hunks = [((h.old_start, h.old_count), (h.new_start, h.new_count)) for h in change.hunks]
+        before, now = content(then, change.old_path or path), content(self.now, path)
+        return not self.ports.evidence.compare(path, before, now, hunks).judge(start, end).trivial
+
     def not_by_syntax(self) -> list[str]:
         """The files that were compared line by line, or not at all, being too large or too deep."""
         by_lines = {path for path, difference in self._differences.items() if difference.by_lines}
@@ -437,6 +454,12 @@ class Judge:
         """Where the lines of an earlier report are in the present snapshot."""
         change = self._later(other).get(other.path)
         return followed(change.hunks if change else (), other.start, other.end)
+
+
+def _meets_old(change: Change, used: UsedRange) -> bool:
+    """Whether what took the place of some lines took that of a reported range."""
+    spans = ((hunk.old_start, hunk.old_start + max(hunk.old_count - 1, 0)) for hunk in change.hunks)
+    return any(first <= used.end and used.start <= last for first, last in spans)
 
 
 def _has_no_lines(change: Change, total: int) -> bool:

@@ -16,7 +16,7 @@ from code_intel_server.flow.checks.authors import keep_waivers
 from code_intel_server.flow.checks.judgement import list_of_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
-from code_intel_server.flow.handlers.undone import undone
+from code_intel_server.flow.handlers.undone import reworked, undone
 from code_intel_server.flow.handlers.verification import (
     count_round_failure,
     failure_text,
@@ -86,6 +86,7 @@ def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> t
     state = turn.state
     lost = [one for one in found if not one.reason and one.task_id in state.round_tasks]
     state.undone = {str(one): one.reason or "in a later round" for one in found if one not in lost}
+    state.reworked = reworked(turn, now, found)
     if not lost:
         return None
     gone = {(one.task_id, one.item) for one in lost}
@@ -267,6 +268,8 @@ def _commit(
         again = (*again, Note("warnings.impact_undecided", {"places": list_of_paths(undecided)}))
     if state.left:
         again = (*again, Note("warnings.left_uncommitted", {"files": list_of_paths(state.left)}))
+    if state.reworked:
+        again = (*again, Note("warnings.reworked", {"items": "; ".join(state.reworked)}))
     if state.undone:
         items = "; ".join(f"{item}: {reason}" for item, reason in state.undone.items())
         again = (*again, Note("warnings.work_undone", {"items": items}))
@@ -337,6 +340,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
             rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(list_of_paths(rewritten).split())))
     rows += [("Code-Intel-Not-Run", " ".join(what.split())) for what in state.not_run]
     rows += [("Code-Intel-Undone", f"{item}: {reason}") for item, reason in _in_one_line(state.undone)]
+    rows += [("Code-Intel-Reworked", " ".join(item.split())) for item in state.reworked]
     if state.dropped:
         rows.append(("Code-Intel-Dropped", ", ".join(" ".join(name.split()) for name in state.dropped)))
     if state.only_skipped:

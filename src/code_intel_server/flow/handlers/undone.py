@@ -44,6 +44,19 @@ def undone(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> list[Und
     return found
 
 
+def reworked(turn: Turn[CommitPayload], now: str, gone: Sequence[Undone]) -> list[str]:
+    """The items whose reported lines do something else in snapshot `now` than at their report, without being `gone`."""
+    state = turn.state
+    if not state.judged_base or not now:
+        return []
+    judge = Judge.at(state, turn.ports, now)
+    known = {(one.task_id, one.item) for one in gone}
+    found = [
+        one for used in _open(state) for one in used if (one.task_id, one.item) not in known and judge.reworked(one)
+    ]
+    return [f"{one.task_id}: {one.item} ({one.path}:{one.start}-{one.end})" for one in found]
+
+
 def _open(state: SessionState) -> Iterable[list[UsedRange]]:
     """The evidence of every done item that no later task says something about."""
     items: dict[tuple[str, str], list[UsedRange]] = {}
