@@ -179,11 +179,8 @@ def note_call(active: Active, tool: str, outcome: str, answer: Fields) -> None:
     tree = str(answer.get("tree", ""))
     asked = answer.get("cut" if tool == "review_changes" else "must_verify")
     asks = [str(entry) for entry in asked] if isinstance(asked, list) else []
-    shown: JsonValue = answer
-    count = _rows_of(answer)
-    if tool == "review_changes":  # its pages are of one look at all; what it says of evidence besides was not looked at
-        shown, count = answer.get("results", []), int(str(answer.get("total", count)))
-    active.ledger.add(tool, str(active.state.phase), outcome, count, _files_shown(shown), tree, asks)
+    shown = answer.get("results", []) if tool == "review_changes" else answer  # else also what it says of other files
+    active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(shown), tree, asks)
 
 
 def _rows_of(answer: Fields) -> int:
