@@ -59,6 +59,10 @@ def test_every_answer_says_what_to_do_and_what_to_send() -> None:
 
 def test_details_and_the_commit_message_sum_their_step_up_and_the_end_says_what_was_not_run() -> None:
     session = Session(Flags(no_quality=True)).to_ready().to_verify()
+    session.send(passed=False, verifier_used="tests", details="red", not_run=["e2e: no browser", "mypy: not here"])
+    session.plan("fix")
+    session.edit(text="def main():\n    return 3\n").report("fix", reason="the same line again")
+    session.send()
     verdict = {"passed": True, "verifier_used": "tests", "details": "All green.", "not_run": ["mypy: not here", " "]}
     session.raw(verdict)
     assert session.state.summaries["step_15_POST_IMPL_VERIFY"] == "All green."
@@ -67,7 +71,7 @@ def test_details_and_the_commit_message_sum_their_step_up_and_the_end_says_what_
     session.raw({**kept, "commit_message": "Add it"})
     assert session.state.summaries["step_17_PRE_COMMIT"] == "Add it"
     assert ("Code-Intel-Not-Run", "mypy: not here") in session.world.commits[-1].trailers
-    assert "not run: mypy: not here" in str(session.send()["instruction"])
+    assert "not run: e2e: no browser, mypy: not here;" in str(session.send()["instruction"])
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
         )
     if not payload.passed and not payload.details.strip():
         raise Rejected("failures.POST_IMPL_VERIFY.details_required")
-    turn.state.not_run = [what[:REASON_AT_MOST] for what in payload.not_run[:NOT_RUN_AT_MOST] if what]
+    not_run = (what[:REASON_AT_MOST] for what in payload.not_run if what)
+    turn.state.not_run = [*dict.fromkeys((*turn.state.not_run, *not_run))][-NOT_RUN_AT_MOST:]
     return _passed(turn, verifiers) if payload.passed else _failed(turn)
 
 
