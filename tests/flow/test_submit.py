@@ -12,6 +12,7 @@ from code_intel_server.workspace.values import (
     Beside,
     Change,
     ChangeKind,
+    CommandRun,
     GitIntent,
     GitOperation,
     HandMerges,
@@ -621,6 +622,25 @@ class TestVerification:
         assert "as before again: a.py, b.py" in str(answer["warning"])
         session.commit()
         assert ("Code-Intel-Rewritten-In-Proof", "a.py, b.py") in session.world.commits[0].trailers
+
+    @pytest.mark.parametrize(
+        ("details", "other"),
+        [
+            ("All of it: 1139 passed, ruff is clean.", True),
+            ("`pytest -q`: 1,140 passed.", False),
+            ("tests/test_login.py: 12 passed", False),
+            ("12 passed in the new file, 1140 passed in all", False),
+            ("green", False),
+        ],
+    )
+    def test_a_number_of_passed_tests_that_the_server_did_not_see_is_said(self, details: str, other: bool) -> None:
+        """Found with a real agent: its details had a number of its own, and nobody compared it with the server's run."""
+        ran = CommandRun(("pytest", "-q"), ProofStatus.PROVEN, 0, 1.5, "", "1140 passed")
+        session = Session(world=World(proof=ProofStatus.PROVEN, run=ran)).to_ready().to_verify()
+        answer = session.send(passed=True, verifier_used="tests", details=details)
+        assert answer["success"]
+        said = "details says 1139 passed; the server's own run of `pytest -q` says 1140 passed"
+        assert (said in str(answer.get("warning"))) is other, answer.get("warning")
 
     def test_without_commands_the_verdict_is_marked(self) -> None:
         session = Session().to_ready().to_verify()
