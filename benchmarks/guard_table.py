@@ -220,7 +220,7 @@ GUARDS = (
     Guard(
         "a look at what is committed",
         DELIVERY,
-        "    _refuse_unseen(turn, review.keep, changes, now)\n",
+        "    _refuse_unseen(turn, review, changes, now)\n",
         "",
         "changed_after_the_review",
     ),

@@ -1195,6 +1195,24 @@ class TestQualityAndMerge:
         final = session.raw({"summary": "end"})
         assert "1 quality issue(s) unresolved" in str(final["instruction"])
 
+    def test_what_a_commit_holds_needs_no_review_in_a_later_round_and_what_changed_since_does(self) -> None:
+        session = TestPreCommit().at()
+        session.world.scripts["run.sh"] = "sh run.sh"
+        session.edit("run.sh", "true\n").edit("b.py", "x = 1\n")
+        session.state.added_files |= dict.fromkeys(("run.sh", "b.py"), "needed for the change at hand")
+        session.commit("app.py", "b.py", {"path": "run.sh", "decision": "keep", "reason": "runs one test more"})
+        session.send(issues=["b.py:1 is too low"], quality_prompt_used="quality_review")
+        session.plan("fix")
+        session.edit("b.py", "x = 2\n").report("fix", "b.py:1")
+        session.send()
+        session.send(passed=True, verifier_used="tests", details="green")
+        session.world.call("review_changes", "b.py", tree=session.ports.tree.snapshot())
+        payload = {"commit_message": "Raise it", "review_prompt_used": "garbage_detection"}
+        assert session.send(reviewed_files=[], **payload)["missing"] == ["b.py"]
+        assert session.send(reviewed_files=["b.py"], **payload)["success"]
+        assert set(session.world.commits[-1].keep) == {"app.py", "b.py", "run.sh"}
+        assert session.state.file_reasons == {"run.sh": "runs one test more"}
+
     def merged_by_hand(self, proof: ProofStatus, flags: Flags | None = None) -> Session:
         """Before the merge, with one merge of the base made by hand on the branch."""
         session = Session(flags or Flags(no_quality=True), world=World(proof=ProofStatus.PROVEN)).to_ready()

@@ -60,7 +60,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     now = turn.ports.tree.snapshot(contents=True)
     changes = turn.ports.tree.changes(state.trees.base, now)
     review = reviewed(turn, changes, now)
-    _refuse_unseen(turn, review.keep, changes, now)
+    _refuse_unseen(turn, review, changes, now)
     request = _request(turn, review, now, changes)
     archived: tuple[str, ...] = ()
     if review.discard:
@@ -98,7 +98,7 @@ def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> t
     return f"no longer in what was to be committed: {'; '.join(items)}", items, note
 
 
-def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], changes: Sequence[Change], now: str) -> None:
+def _refuse_unseen(turn: Turn[CommitPayload], review: Review, changes: Sequence[Change], now: str) -> None:
     """What is to be committed was looked at as it is: refused are files not shown, or in part, or changed since the last look."""
     looks = [call for call in turn.calls() if call.tool == "review_changes" and call.tree]
     if not looks or not now:
@@ -107,7 +107,7 @@ def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], changes: Sequ
     moved = {tree: {change.path for change in turn.ports.tree.changes(tree, now)} for tree in trees} | {now: set()}
     named = {path for look in looks for path in look.files}
     renamed = {change.old_path: change.path for change in changes}
-    unseen = {renamed.get(path, path) for path in keep}
+    unseen = {renamed.get(path, path) for path in review.keep} - review.committed
     said = {path: printable(path) for path in unseen}  # as an answer shows a name
     partly: set[str] = set()
     for look in looks:
