@@ -1,5 +1,6 @@
 """submit(): what every phase takes, what it refuses and where it leads (SPEC 3, 4)."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -902,6 +903,11 @@ class TestPreCommit:
         assert session.world.commits
         assert session.world.proof_runs == runs + late_edit
         assert session.world.looks == looks
+
+    def test_the_instruction_names_no_field_that_its_answer_lacks(self) -> None:
+        """Found with a real agent: it looked for `review` and `needs_reason` in an answer that had neither."""
+        instruction = str(self.at().status()["instruction"])
+        assert {"review", "needs_reason"}.isdisjoint(re.findall(r"\w+", instruction))
 
     def test_a_discarded_file_is_archived_and_put_back(self) -> None:
         session = self.at()
