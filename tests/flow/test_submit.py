@@ -59,6 +59,17 @@ def test_every_answer_says_what_to_do_and_what_to_send() -> None:
     assert "after a compaction" in answer["expected_payload"]["compaction_count"]  # type: ignore[index]
 
 
+def test_nothing_is_asked_for_that_nobody_needs_to_send() -> None:
+    """Found with real agents: they filled what is optional, or known to the server, at every step."""
+    session = Session()
+    session.state.hooked = True
+    session.to_ready()
+    assert sorted(session.plan("t1")["expected_payload"]) == ["checklist", "summary", "task_id"]  # type: ignore[call-overload]
+    session.edit().report("t1")
+    asked = sorted(session.send()["expected_payload"])  # type: ignore[call-overload]
+    assert asked == ["details", "failed_tasks", "not_run", "passed", "verifier_used"]
+
+
 def test_details_and_the_commit_message_sum_their_step_up_and_the_end_says_what_was_not_run() -> None:
     session = Session(Flags(no_quality=True)).to_ready().to_verify()
     session.send(passed=False, verifier_used="tests", details="red", not_run=["e2e: no browser", "mypy: not here"])
