@@ -70,6 +70,24 @@ def test_nothing_is_asked_for_that_nobody_needs_to_send() -> None:
     assert asked == ["details", "failed_tasks", "not_run", "passed", "verifier_used"]
 
 
+def test_a_refusal_of_a_payload_with_nothing_in_it_names_what_the_place_asks_for() -> None:
+    """Found by playing: in READY only a summary was missing, and in step 15 a field that is not asked for."""
+    session = Session().to_ready()
+    assert session.raw({})["missing_fields"] == ["summary", "tasks"]
+    session.plan("t1")
+    assert session.raw({})["missing_fields"] == ["checklist", "summary", "task_id"]
+    session.send(checklist=[{"item": "Item of t1", "status": "done", "evidence": "app.py:2"}])
+    assert session.error == "failures.READY.unknown_task"
+    session.edit().report("t1")
+    assert session.raw({})["missing_fields"] == ["summary"]
+    session.send()
+    answer = session.raw({})
+    assert (answer["message"], answer["missing_fields"]) == (
+        "details must be str.",
+        ["details", "passed", "verifier_used"],
+    )
+
+
 def test_details_and_the_commit_message_sum_their_step_up_and_the_end_says_what_was_not_run() -> None:
     session = Session(Flags(no_quality=True)).to_ready().to_verify()
     session.send(passed=False, verifier_used="tests", details="red", not_run=["e2e: no browser", "mypy: not here"])
