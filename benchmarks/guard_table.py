@@ -220,7 +220,7 @@ GUARDS = (
     Guard(
         "a look at what is committed",
         DELIVERY,
-        "    _refuse_unseen(turn, review.keep, changes, now)\n",
+        "    _refuse_unseen(turn, review, changes, now)\n",
         "",
         "changed_after_the_review",
     ),
@@ -537,7 +537,13 @@ GUARDS = (
         "    if False:\n        raise",
         "forgets_or_repeats",
     ),
-    Guard("completed tasks stay in the plan", TASKS, "    if missing:\n", "    if False:\n", "forgets_or_repeats"),
+    Guard(
+        "completed tasks stay in the plan",
+        TASKS,
+        "    return (*kept, *(_registered(",
+        "    return (*(_registered(",
+        "forgets_or_repeats",
+    ),
     Guard(
         "completed tasks stay completed",
         TASKS,

@@ -1,6 +1,7 @@
 """Git worktrees: those that the user makes, and the one that a session with the flag worktree gets (SPEC 7, 12)."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -525,6 +526,9 @@ def test_submodules_are_named_and_one_that_was_fetched_keeps_the_worktree(root: 
         done = merge(server)
         assert done["merge_commit"] and any(str(place) in said for said in done["warnings"])
         assert (root / "lib/in.py").exists() and (place / "lib/in.py").exists()
+        way_out = re.findall(r"`git ([^`]+)`", " ".join(done["warnings"]))
+        git(root, *way_out[0].split())
+        nothing_left(root)
 
 
 @pytest.mark.parametrize(

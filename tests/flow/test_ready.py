@@ -83,12 +83,12 @@ class TestPlan:
         session = Session().to_ready()
         session.plan("t1", "t2")
         session.edit().report("t1")
-        session.send(tasks=[task("t2")])
-        assert session.error == "failures.READY.completed_missing"
         session.send(tasks=[task("t1"), task("t2"), task("t3")])
         assert session.error == "failures.READY.completed_missing"
         session.send(tasks=[task("t1"), task("t2")], summary="As planned.")
         assert [str(one.status) for one in session.state.tasks] == ["completed", "pending"]
+        assert session.send(tasks=[task("t3")])["task_progress"] == "1/2"
+        assert [(one.id, str(one.status)) for one in session.state.tasks] == [("t1", "completed"), ("t3", "pending")]
 
     def test_a_plan_without_pending_tasks_is_refused(self) -> None:
         session = Session().to_ready()

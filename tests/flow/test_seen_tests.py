@@ -40,6 +40,14 @@ def test_long_lists_are_cut_and_counted_and_notes_are_shown() -> None:
     assert said["pass_to_pass"] == "0 of 3"
 
 
+def test_cases_of_one_test_are_listed_once_with_their_number_and_a_single_one_by_its_parameter() -> None:
+    ids = [*(f"app/[id]/t.py::A::test_x[{number}-a::b[0]]" for number in range(12)), "t.py::test_y[1]", "t.py::test_z"]
+    said = fields(SeenTests({**NONE, "fail_to_pass": 50}, {"fail_to_pass": ids}), {})["tests"]
+    assert isinstance(said, dict)
+    folded = ["app/[id]/t.py::A::test_x[...] (12)", "t.py::test_y[1]", "t.py::test_z"]
+    assert said["fail_to_pass"] == [*folded, "and 36 more"]
+
+
 @pytest.mark.parametrize(
     ("counts", "passed_before", "names"),
     [

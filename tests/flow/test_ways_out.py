@@ -299,7 +299,7 @@ CASES: Mapping[str, Case] = {
     "failures.READY.completed_not_recorded": Case(ready, {"tasks": [task(status="completed")]}, {"tasks": [task()]}),
     "failures.READY.completed_missing": Case(
         before(edited, lambda one: one.report("t1")),
-        {"tasks": [task("t2")]}, {"tasks": [task(status="completed"), task("t2")]},
+        {"tasks": [task(), task("t2")]}, {"tasks": [task("t2")]},
     ),
     "failures.READY.plan_too_large": Case(ready, {"tasks": [task(description="x" * 100_000)]}, {"tasks": [task()]}),
     "failures.READY.changes_before_ready": Case(
@@ -388,9 +388,9 @@ CASES: Mapping[str, Case] = {
     ),
     f"{IN_COMMIT}leave_needs_reason": Case(committing, commits({"path": "app.py", "decision": "leave"}), commits()),
     f"{IN_COMMIT}changed_meanwhile": Case(
-        before(committing, lambda one: one.world.call("review_changes", tree=one.ports.tree.snapshot()),
+        before(committing, lambda one: one.world.call("review_changes", "app.py", tree=one.ports.tree.snapshot()),
                wrote("app.py", "def main():\n    return 3\n")),
-        commits(), commits(), lambda one: one.world.call("review_changes", tree=one.ports.tree.snapshot()),
+        commits(), commits(), lambda one: one.world.call("review_changes", "app.py", tree=one.ports.tree.snapshot()),
     ),
     f"{IN_COMMIT}shown_in_part": Case(
         before(committing, lambda one: one.world.call("review_changes", tree=one.ports.tree.snapshot(), asks=("app.py",))),

@@ -332,7 +332,10 @@ class WorldBranches:
         self.world.commits.append(request)
         if not request.keep or self.world.nothing_new:
             return CommitResult("", self.world.head())
+        kept = {path: self.world.files[path] for path in request.keep if path in self.world.files}
+        before = self.world.heads[self.world.head()]
         self.world.tip_count += 1
+        self.world.heads[self.world.head()] = {p: t for p, t in before.items() if p not in request.keep} | kept
         return CommitResult(self.world.head(), self.world.head())
 
     def merge(

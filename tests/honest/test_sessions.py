@@ -550,6 +550,32 @@ def test_a_file_is_put_back_to_its_base_version_in_a_later_round(stage: Stage) -
     assert stage.git("diff", "--name-only", "main~1", "main").split() == ["app.py"]
 
 
+def test_after_a_quality_review_with_issues_only_what_is_new_is_planned_and_reviewed(stage: Stage) -> None:
+    """Found with a real agent: what was committed had to be reviewed again, and finished tasks pasted into the plan."""
+    stage.begin(no_doc=True)
+    stage.accepted(action_type="change")
+    stage.explore("app.py", "lib.py")
+    stage.shut_gates()
+    stage.accepted(**plan())
+    stage.edit()
+    stage.accepted_list(report(), {"summary": "Done."})
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    assert [row["path"] for row in stage.call("review_changes")["results"]] == ["app.py"]
+    stage.accepted(issues=["lib.py:1 is too low"], quality_prompt_used="quality_review")
+    answer = stage.accepted(**plan("t2", ["Raise it"]))
+    assert answer["task_progress"] == "1/2"
+    stage.edit("lib.py", "LIMIT = 11\n")
+    stage.accepted_list(report("t2", "lib.py:1", "Raise it"), {"summary": "Done again."})
+    answer = stage.accepted(**verdict(details="again"))
+    assert [row["path"] for row in answer["review"]] == ["lib.py"]
+    assert [row["path"] for row in stage.call("review_changes", path="app.py")["results"]] == ["app.py"]
+    stage.accepted(reviewed_files=["lib.py"], commit_message="Raise it", review_prompt_used="garbage_detection")
+    stage.accepted(issues=[], quality_prompt_used="quality_review")
+    merged(stage)
+    assert stage.git("diff", "--name-only", "main~1", "main").split() == ["app.py", "lib.py"]
+
+
 def test_a_test_is_rightly_changed_with_a_reason(stage: Stage) -> None:
     stage.planned("app.py", "tests/test_app.py")
     stage.edit()

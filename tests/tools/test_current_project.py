@@ -495,8 +495,13 @@ def test_a_lookup_that_ends_behind_its_session_leaves_no_ledger(current: Current
     assert list((current.services.project.logs / "ledger").glob("*")) == []
 
 
-def test_a_program_that_was_replaced_under_its_server_is_said_to_be_so(current: CurrentProject) -> None:
+@pytest.mark.parametrize(("replaced", "error"), [(True, "program_replaced"), (False, "internal_error")])
+def test_a_program_that_was_replaced_under_its_server_is_said_to_be_so(
+    current: CurrentProject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, replaced: bool, error: str
+) -> None:
     """Found by a user: after an upgrade with a client open the advice was to try once more."""
+    if replaced:
+        monkeypatch.setattr("code_intel_server.tools.guard.__file__", str(tmp_path / "gone.py"))
 
     def work() -> dict[str, object]:
         from code_intel_server import moved_elsewhere  # type: ignore[attr-defined]
@@ -504,4 +509,4 @@ def test_a_program_that_was_replaced_under_its_server_is_said_to_be_so(current: 
         return {"moved": moved_elsewhere}
 
     answer = Guard(current).call("query", work).fields  # type: ignore[arg-type]
-    assert answer["error"] == "program_replaced" and "start it again" in str(answer)
+    assert answer["error"] == error and ("start it again" in str(answer)) is replaced

@@ -45,8 +45,10 @@ class Client:
         reason = "It belongs to the change."
         self.guard.call("add_explored_files", lambda: writing.add_explored_files(self.current, paths, reason))
 
-    def review(self, path: str | None = None) -> dict[str, Any]:
-        return self.guard.call("review_changes", lambda: writing.review_changes(self.current, path, 50, 0)).fields
+    def review(self, path: str | None = None, limit: int = 50, offset: int = 0) -> dict[str, Any]:
+        return self.guard.call(
+            "review_changes", lambda: writing.review_changes(self.current, path, limit, offset)
+        ).fields
 
     def planned(self) -> None:
         """A fast session at step 13, with app.py explained."""
@@ -182,6 +184,20 @@ def test_what_was_shown_only_in_part_is_not_kept_before_it_was_seen_whole(client
     answer = client.submit(reviewed_files=["*"], **REVIEW)
     assert (answer["error"], answer["cut"]) == ("review_failed", ["long7.txt"])
     assert "cut" not in client.review("long7.txt")
+    client.accepted(reviewed_files=["*"], **REVIEW)
+
+
+def test_a_page_of_the_changes_shows_the_files_that_are_on_it(client: Client) -> None:
+    """Found by a review: one row of many counted for all of them, as if the other pages had been read."""
+    client.reported()
+    client.add("new.py")
+    (client.root / "new.py").write_text("x = 1\n")
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    following = client.review(limit=1)["next_offset"]
+    answer = client.submit(reviewed_files=["*"], **REVIEW)
+    assert (answer["error"], answer["cut"]) == ("review_failed", ["new.py"])
+    client.review(limit=1, offset=following)
     client.accepted(reviewed_files=["*"], **REVIEW)
 
 

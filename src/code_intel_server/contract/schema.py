@@ -43,8 +43,8 @@ class AnyOf:
     at_least: int
 
 
-UNASKED = frozenset({"constraints", "scope", "search_query", "quality_score"})
-"""Fields of a payload that 1.16 asked for and nothing was decided by: a file written then may still describe them."""
+UNASKED = frozenset({"constraints", "scope", "search_query", "quality_score", "tools_used", "compaction_count"})
+"""Fields of a payload that 1.16 asked for and no agent has to send: a file written then may still describe them."""
 UNSENT = frozenset({"failures.PRE_COMMIT.weakened_needs_reason"})
 """Messages of 1.16 that nothing sends any more: a file written then may still word them."""
 

@@ -24,7 +24,7 @@ from code_intel_server.flow.payloads import (
     parse_object,
     ready_place,
 )
-from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, Event, Phase, Place
+from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, End, Event, Phase, Place
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.steps import BY_PLACE, fits_another, ignored_fields
@@ -99,6 +99,8 @@ def _refuse(
 ) -> Submission:
     extra: dict[str, JsonValue] = {}
     at = ready_place(data) if state.phase is Phase.READY else state.place
+    if at == READY_COMPLETE and not data.keys() & {"summary"}:  # nothing says which it was to be
+        at = state.place
     other = fits_another(at, data) if error.key != _FITS_ANOTHER else None
     if other is not None:
         note = Note(_FITS_ANOTHER, {"phase": state.phase, "other_phase": other})

@@ -213,7 +213,7 @@ class MergePayload(Payload):
     """That the work may be merged."""
 
 
-_SUMMING_UP = ("details", "commit_message", "revert_reason", "action_taken")
+SUMMING_UP = ("details", "commit_message", "revert_reason", "action_taken")
 """Fields that sum a step up where its `summary` is left out."""
 
 GATE_FIELDS = ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
@@ -296,7 +296,7 @@ def ready_place(data: Mapping[str, JsonValue]) -> Place:
     """Inside READY the payload's shape picks the substep."""
     if "tasks" in data:
         return READY_PLAN
-    return READY_IMPL if "task_id" in data else READY_COMPLETE
+    return READY_IMPL if "task_id" in data or "checklist" in data else READY_COMPLETE
 
 
 P = TypeVar("P", bound=Payload)
@@ -318,7 +318,10 @@ def validate(model: type[P], data: Mapping[str, JsonValue], expected: Mapping[st
             wanted = f"{wanted} ({'.'.join(map(str, found['loc']))}: {found['msg']})"
         raise Rejected("common_failures.field_invalid", field=field, expected=wanted) from error
     if not payload.summary:
-        said = next((text for name in _SUMMING_UP if (text := getattr(payload, name, ""))), "")
+        sums = [name for name in SUMMING_UP if name in model.model_fields]
+        said = next((text for name in sums if (text := getattr(payload, name))), "")
+        if sums and not said:
+            raise Rejected("common_failures.field_invalid", field=sums[0], expected=expected.get(sums[0], "str"))
         if not said:
             raise Rejected("common_failures.summary_required")
         payload = payload.model_copy(update={"summary": said})
@@ -326,10 +329,8 @@ def validate(model: type[P], data: Mapping[str, JsonValue], expected: Mapping[st
 
 
 def missing_fields(data: Mapping[str, JsonValue], expected: Mapping[str, str]) -> list[str]:
-    """The fields of an expected payload that are not in `data`; those that it marks with a condition, and the count, aside."""
-    return sorted(
-        name for name, shape in expected.items() if name not in {*data, "compaction_count"} and "(" not in shape
-    )
+    """The fields of an expected payload that are not in `data`, those that it marks with a condition aside."""
+    return sorted(name for name, shape in expected.items() if name not in data and "(" not in shape)
 
 
 def digest(data: Mapping[str, JsonValue]) -> str:

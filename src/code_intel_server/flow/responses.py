@@ -14,6 +14,7 @@ from code_intel_server.flow.checks.disposal import open_entries
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
+from code_intel_server.flow.payloads import SUMMING_UP
 from code_intel_server.flow.phases import (
     DOCUMENT_RESEARCH,
     EXPLORATION,
@@ -46,9 +47,6 @@ _PROMPTS: Mapping[Phase, tuple[str, ...]] = {
 
 _PROSE = frozenset({"task_planning", "procedure", "procedures", "documents", "resources", "then"})
 """What an answer says once a phase besides its instruction; get_session_status says it again."""
-
-_SAID = frozenset({"compaction_count", "tools_used", "summary"})
-"""Fields of every payload, which the step itself has named; one summary serves a list."""
 
 
 def variant(state: SessionState, ports: Ports) -> str:
@@ -107,9 +105,18 @@ def current_step(state: SessionState, contract: Contract, ports: Ports, *, first
 
 
 def _expected(text: PhaseText, state: SessionState, contract: Contract, *, first: bool) -> Fields:
-    """What to send, with the rule of compaction_count unless a hook of the client does what that is for."""
-    ruled = {"compaction_count": contract.compaction_protocol} if first or not state.hooked else {}
-    return {**text.expected_payload, **ruled}
+    """What to send, with the rule of compaction_count unless a hook of the client does what that is for.
+
+    A summary is asked for where no other field sums the step up.
+    """
+    asked: Fields = {**text.expected_payload}
+    if any(name in asked for name in SUMMING_UP):
+        asked = _but_summary(text)
+    return asked | ({"compaction_count": contract.compaction_protocol} if first or not state.hooked else {})
+
+
+def _but_summary(text: PhaseText) -> Fields:
+    return {name: what for name, what in text.expected_payload.items() if name != "summary"}
 
 
 def _ahead(state: SessionState, contract: Contract, ports: Ports) -> Fields:
@@ -124,12 +131,16 @@ def _ahead(state: SessionState, contract: Contract, ports: Ports) -> Fields:
 
 
 def _then(place: Place, state: SessionState, contract: Contract, ports: Ports) -> JsonValue:
-    """What a later place asks, in few words: what every payload has was said by the place where the session is."""
+    """What a later place asks, in few words: one summary serves a list."""
     unexplored = place == READY_PLAN and not state.route.runs(EXPLORATION)
     text = contract.phase(place.contract_key, "unexplored" if unexplored else "")
-    asked: Fields = {name: what for name, what in text.expected_payload.items() if name not in _SAID}
     guide: Fields = {"task_planning": _planning_guide(ports)} if place == READY_PLAN else {}
-    return {"phase": str(place.phase), "instruction": text.instruction.rstrip(), "expected_payload": asked, **guide}
+    return {
+        "phase": str(place.phase),
+        "instruction": text.instruction.rstrip(),
+        "expected_payload": _but_summary(text),
+        **guide,
+    }
 
 
 def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:

@@ -157,7 +157,7 @@ class SessionState(_Stored):
     unseen_files: list[str] = []
     unresolved_symbols: list[str] = []
     not_run: list[str] = []
-    """What the agent's last verdict says it could not check, and why."""
+    """What the agent's verdicts say could not be checked, and why."""
     must_verify: dict[str, str] = {}
     """What analyze_impact asked to verify, id and place, with what became of it: CHANGED, why it need not change, '' undecided."""
     tasks: tuple[TaskModel, ...] = ()

@@ -108,12 +108,14 @@ def progress_text(tasks: Sequence[TaskModel]) -> str:
 def register(recorded: Sequence[TaskModel], plan: Sequence[PlannedTask], revert_reason: str) -> tuple[TaskModel, ...]:
     """The task list after a plan or re-plan; idempotent. Raises Rejected with the READY message that applies.
 
-    A completed task is taken from the record, never from the plan; a pending one takes the plan's words and keeps the
-    server's counts. A task new since a revert carries the reason of that revert.
+    A completed task is taken from the record, never from the plan, and is in front where the plan leaves it out; a pending
+    one takes the plan's words and keeps the server's counts. A task new since a revert carries the reason of that revert.
     """
     known = {task.id: task for task in recorded}
     _check_plan(known, plan)
-    return tuple(_registered(task, known.get(task.id), revert_reason) for task in plan)
+    named = {task.id for task in plan}
+    kept = (task for task in recorded if not task.pending and task.id not in named)
+    return (*kept, *(_registered(task, known.get(task.id), revert_reason) for task in plan))
 
 
 def plan_digest(plan: Sequence[PlannedTask]) -> str:
@@ -145,9 +147,6 @@ def _check_plan(known: dict[str, TaskModel], plan: Sequence[PlannedTask]) -> Non
             raise Rejected("failures.READY.completed_missing", task_id=task.id)
         if not completed:
             _check_checklist(task)
-    missing = [task_id for task_id, task in known.items() if not task.pending and task_id not in ids]
-    if missing:
-        raise Rejected("failures.READY.completed_missing", task_id=missing[0])
     if not any(task.id not in known or known[task.id].pending for task in plan):
         raise Rejected("failures.READY.no_pending_tasks")
 

@@ -9,6 +9,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -40,6 +41,18 @@ _SICK = {
     errno.ENOTDIR,
 }
 """A full, broken, read-only or forbidden disk, a system without descriptors or memory, and a file where our folder has to be."""
+
+
+def _program() -> tuple[int, int] | None:
+    """The file of this program as it is on disk now; None where it is gone."""
+    try:
+        found = Path(__file__).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+_BEGUN = _program()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +170,7 @@ class Guard:
 
 def _sick_machine(error: Exception) -> Unavailable | None:
     """The typed error for a disk or a system that fails, which is no mistake of ours; None for anything else."""
-    if isinstance(error, ImportError):  # what is imported late was there when the server began
+    if isinstance(error, ImportError) and _program() != _BEGUN:
         return Unavailable("tool_errors.generic.program_replaced")
     if isinstance(error, OSError) and error.errno in _SICK:
         path, why = error.filename or "the disk", error.strerror or str(error)
@@ -179,11 +192,8 @@ def note_call(active: Active, tool: str, outcome: str, answer: Fields) -> None:
     tree = str(answer.get("tree", ""))
     asked = answer.get("cut" if tool == "review_changes" else "must_verify")
     asks = [str(entry) for entry in asked] if isinstance(asked, list) else []
-    shown: JsonValue = answer
-    count = _rows_of(answer)
-    if tool == "review_changes":  # its pages are of one look at all; what it says of evidence besides was not looked at
-        shown, count = answer.get("results", []), int(str(answer.get("total", count)))
-    active.ledger.add(tool, str(active.state.phase), outcome, count, _files_shown(shown), tree, asks)
+    shown = answer.get("results", []) if tool == "review_changes" else answer  # else also what it says of other files
+    active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(shown), tree, asks)
 
 
 def _rows_of(answer: Fields) -> int:

@@ -10,7 +10,7 @@ from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow.checks.judgement import REASON_LENGTH, looked_at, take_looked_at, why_writable_now
 from code_intel_server.flow.checks.writable import Why
 from code_intel_server.flow.handlers.ready import CHECKED_AT_MOST
-from code_intel_server.flow.handlers.review import uncompared
+from code_intel_server.flow.handlers.review import committed, uncompared
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Phase
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.responses import say
@@ -152,6 +152,9 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
     wanted = None if path is None else _names(services.project, path)[-1]
     sides = (state.trees.base, present)
     changes = services.tree.changes(*sides)
+    shown_all = wanted is not None or state.phase is Phase.QUALITY_REVIEW
+    without = frozenset[str]() if shown_all else committed(state, ports, changes, present)
+    changes = tuple(change for change in changes if change.path not in without)
     whole = wanted is not None or is_small(services.tree, sides, changes)
     budget = PAGE_CHARACTERS if whole else DEFAULT_CHARACTERS
     page = review(
@@ -163,6 +166,7 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         tasks=tasks_of(services, state),
         characters=budget,
         needs_reason=lambda change: uncompared(state, ports, change),
+        without=without,
     )
     if wanted and not page.total and changes:
         raise Rejected(
@@ -181,6 +185,8 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         "complete": not truncated,
         "tree": present,
     }
+    if without:
+        answer["committed"] = len(without)
     if following < page.total:
         answer["next_offset"] = following
     cut: list[JsonValue] = [row.path for row in page.rows[: shown.rows] if row.cut]

@@ -60,7 +60,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     now = turn.ports.tree.snapshot(contents=True)
     changes = turn.ports.tree.changes(state.trees.base, now)
     review = reviewed(turn, changes, now)
-    _refuse_unseen(turn, review.keep, changes, now)
+    _refuse_unseen(turn, review, changes, now)
     request = _request(turn, review, now, changes)
     archived: tuple[str, ...] = ()
     if review.discard:
@@ -99,8 +99,8 @@ def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> t
     return f"no longer in what was to be committed: {'; '.join(items)}", items, note
 
 
-def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], changes: Sequence[Change], now: str) -> None:
-    """What is to be committed was looked at as it is: refused are files shown only in part, or changed since the last look."""
+def _refuse_unseen(turn: Turn[CommitPayload], review: Review, changes: Sequence[Change], now: str) -> None:
+    """What is to be committed was looked at as it is: refused are files not shown, or in part, or changed since the last look."""
     looks = [call for call in turn.calls() if call.tool == "review_changes" and call.tree]
     if not looks or not now:
         return
@@ -108,17 +108,15 @@ def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], changes: Sequ
     moved = {tree: {change.path for change in turn.ports.tree.changes(tree, now)} for tree in trees} | {now: set()}
     named = {path for look in looks for path in look.files}
     renamed = {change.old_path: change.path for change in changes}
-    unseen = {renamed.get(path, path) for path in keep}
+    unseen = {renamed.get(path, path) for path in review.keep} - review.committed
     said = {path: printable(path) for path in unseen}  # as an answer shows a name
     partly: set[str] = set()
     for look in looks:
-        # Of more files than a line of the ledger names, the look itself is all that is known.
-        rest = set() if look.results <= len(look.files) else {path for path, name in said.items() if name not in named}
-        shown = {path for path in unseen - moved[look.tree] if path in rest or said[path] in look.files}
+        shown = {path for path in unseen - moved[look.tree] if said[path] in look.files}
         in_part = {path for path in shown if said[path] in look.asks}
         partly |= in_part
         unseen -= shown - in_part
-    partly &= unseen
+    partly = {path for path in unseen if path in partly or said[path] not in named}
     if partly:
         files = list_of_paths(partly)
         raise Rejected("failures.PRE_COMMIT.shown_in_part", details={"cut": sorted(partly)}, files=files)

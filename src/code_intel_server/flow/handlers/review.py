@@ -19,33 +19,44 @@ FILE_DECISIONS = ("keep", "discard", "leave")
 
 @dataclass(slots=True)
 class Review:
-    """What shall become of each changed path."""
+    """What shall become of each changed path; `committed` are those of which nothing is left to decide."""
 
     keep: list[str] = field(default_factory=list)
     discard: list[str] = field(default_factory=list)
     leave: list[str] = field(default_factory=list)
+    committed: frozenset[str] = frozenset()
 
 
 def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> Review:
     """Sort every changed path by the agent's decision. Raises Rejected naming what was not, or wrongly, reviewed."""
     changed = {change.path: change for change in changes}
     decisions = _decisions(turn, changed)
+    review = Review(committed=committed(turn.state, turn.ports, changes, now))
+    decisions = {path: ReviewedFile(path=path) for path in review.committed} | decisions
     missing = [path for path in changed if path not in decisions]
     if missing:
         raise Rejected(
             "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=list_of_paths(missing)
         )
-    _require_reasons(turn, changed, decisions, now)
+    _require_reasons(turn, changed, decisions, now, review.committed)
     refuse_within(
         (changed[path] for path, entry in decisions.items() if entry.decision != "leave"),
         "failures.PRE_COMMIT.repository_uncommitted",
     )
-    review = Review()
     for path, decided in decisions.items():
         old = changed[path].old_path
         bucket: list[str] = getattr(review, decided.decision)
         bucket.extend([path, old] if old else [path])
     return review
+
+
+def committed(state: SessionState, ports: Ports, changes: Sequence[Change], now: str) -> frozenset[str]:
+    """The changed paths that this session's last commit holds as they are now, and as they were reviewed."""
+    if not state.commits or not now:
+        return frozenset()
+    since = ports.tree.changes(ports.tree.head_snapshot(state.tip), now)
+    other = {path for change in since for path in (change.path, change.old_path) if path} | {*state.altered}
+    return frozenset(change.path for change in changes if other.isdisjoint({change.path, change.old_path}))
 
 
 def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[str, ReviewedFile]:
@@ -100,7 +111,11 @@ def _covered(pattern: str) -> Callable[[str], bool]:
 
 
 def _require_reasons(
-    turn: Turn[CommitPayload], changed: dict[str, Change], decisions: dict[str, ReviewedFile], now: str
+    turn: Turn[CommitPayload],
+    changed: dict[str, Change],
+    decisions: dict[str, ReviewedFile],
+    now: str,
+    committed: frozenset[str],
 ) -> None:
     state, ports = turn.state, turn.ports
     kept = {path for path, entry in decisions.items() if entry.decision == "keep"}
@@ -109,8 +124,9 @@ def _require_reasons(
         raise Rejected(
             "failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=list_of_paths(strays)
         )
-    state.file_reasons = {}
-    for path in sorted(kept):
+    before = {printable(path) for path in kept & committed}
+    state.file_reasons = {name: reason for name, reason in state.file_reasons.items() if name in before}
+    for path in sorted(kept - committed):
         why = uncompared(state, ports, changed[path])
         entry = decisions[path]
         # A reason given for a whole glob speaks of no file in particular.

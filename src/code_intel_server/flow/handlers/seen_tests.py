@@ -1,5 +1,6 @@
 """What tests showed of a change: asked about once, kept with the reasons, shown in answers and trailers (SPEC 4, Receipts)."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -9,6 +10,8 @@ from code_intel_server.flow.checks.judgement import REASON_LENGTH
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.workspace.values import Proof, SeenTests, ToCommit, fail_to_pass_count
 
+_PARAMETER = re.compile(r"(::\w+)\[.*\]\Z", re.DOTALL)
+"""What tells the cases of one test apart."""
 _NAMED_AT_MOST = 20
 _SHOWN_AT_MOST = 10
 _TRAILER_CHARACTERS = 200
@@ -48,8 +51,13 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
         return {"tests": said}
     fields: dict[str, JsonValue] = {"fail_to_pass": [], "pass_to_pass": _passed(tests)}
     for name, ids in tests.listed.items():
-        more = tests.counts[name] - _SHOWN_AT_MOST
-        fields[name] = [*ids[:_SHOWN_AT_MOST], *([f"and {more} more"] if more > 0 else [])]
+        cases: dict[str, list[str]] = {}
+        for id_ in ids:
+            cases.setdefault(_PARAMETER.sub(r"\1[...]", id_), []).append(id_)
+        shown = [*cases.items()][:_SHOWN_AT_MOST]
+        more = tests.counts[name] - sum(len(own) for _, own in shown)
+        rows = [own[0] if len(own) == 1 else f"{test} ({len(own)})" for test, own in shown]
+        fields[name] = [*rows, *([f"and {more} more"] if more > 0 else [])]
     with_reason: dict[str, JsonValue] = {what: reasons[what] for what in tests.questions if what in reasons}
     if with_reason:
         fields["with_a_reason"] = with_reason

@@ -21,6 +21,9 @@ DETAILS_AT_MOST = 8_000
 NOT_RUN_AT_MOST = 20
 REWRITTEN_AT_MOST = 100
 LEFT_OUT_AT_MOST = 100
+_PASSED = re.compile(r"\b(\d+) passed\b")
+_NARROWED = re.compile(r"\w/\w|[a-z]\.[a-z]|::|\s-k\s", re.IGNORECASE)
+"""What a text has that speaks of a part of the tests: a path, a name within one, an option."""
 
 
 def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
@@ -38,7 +41,8 @@ def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
         )
     if not payload.passed and not payload.details.strip():
         raise Rejected("failures.POST_IMPL_VERIFY.details_required")
-    turn.state.not_run = [what[:REASON_AT_MOST] for what in payload.not_run[:NOT_RUN_AT_MOST] if what]
+    not_run = (what[:REASON_AT_MOST] for what in payload.not_run if what)
+    turn.state.not_run = [*dict.fromkeys((*turn.state.not_run, *not_run))][-NOT_RUN_AT_MOST:]
     return _passed(turn, verifiers) if payload.passed else _failed(turn)
 
 
@@ -72,7 +76,21 @@ def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
     state.receipt = receipt_of(proof, verifier)
     ending = _passed_ending(state)
     fields = proof_fields(proof) | tests_fields(proof.tests, state.test_reasons)
-    return Outcome(Event.PASSED, fields, proof_warnings(proof), ending=ending)
+    warnings = (*proof_warnings(proof), *_counted_otherwise(turn.payload.details, proof))
+    return Outcome(Event.PASSED, fields, warnings, ending=ending)
+
+
+def _counted_otherwise(details: str, proof: Proof) -> tuple[Note, ...]:
+    """The agent's number of passed tests and the server's own, where a text that speaks of all of them has another."""
+    said = _PASSED.findall(re.sub(r"(?<=\d),(?=\d)", "", details))
+    seen = {shlex.join(run.argv): _PASSED.findall(f"{run.reason}\n{run.output_tail}") for run in proof.runs}
+    if not said or _NARROWED.search(details) or {*said} & {number for own in seen.values() for number in own}:
+        return ()
+    return tuple(
+        Note("warnings.counted_otherwise", {"said": said[-1], "command": command, "seen": ", ".join(own)})
+        for command, own in seen.items()
+        if own
+    )
 
 
 def _passed_ending(state: SessionState) -> Note | None:

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -35,6 +36,8 @@ Fields = dict[str, JsonValue]
 MAX_LAST_ANSWER_BYTES = 1024 * 1024
 _FINAL = "last_answer{}.json"
 _KEPT_FINALS = 8
+_FINAL_SECONDS = 86_400
+"""How long a lost answer of a session in a worktree is asked for: what reads alike later is another session's submit."""
 
 
 class Endings:
@@ -192,7 +195,8 @@ class Endings:
     def finals(self) -> list[Fields]:
         """The last answers that were kept, each with the digest of its payload: of the project, then of worktrees, newest first."""
         found: list[Fields] = []
-        for file in (self._final_file(), *self._worktree_finals()):
+        young = time.time() - _FINAL_SECONDS
+        for file in (self._final_file(), *(file for file in self._worktree_finals() if _made(file) > young)):
             with contextlib.suppress(OSError, ValueError):
                 if isinstance(record := json.loads(read_regular(file, MAX_LAST_ANSWER_BYTES)), dict):
                     found.append(record)
@@ -200,9 +204,7 @@ class Endings:
 
     def _worktree_finals(self) -> list[Path]:
         one = self._final_file("*")
-        return sorted(
-            one.parent.glob(one.name), key=lambda file: file.stat().st_mtime_ns if file.exists() else 0, reverse=True
-        )
+        return sorted(one.parent.glob(one.name), key=_made, reverse=True)
 
     def forget_final(self) -> None:
         """Forget the project's last answer as a session begins; one with a worktree to itself is in the way of none."""
@@ -223,6 +225,10 @@ def with_cleaned(answer: Fields, cleaned: Fields) -> Fields:
 def _marker_in(folder: Path, session_id: str) -> Path:
     """Made once: it is looked for with every submit."""
     return folder / f"{session_id}.compacted"
+
+
+def _made(file: Path) -> float:
+    return file.stat().st_mtime if file.exists() else 0
 
 
 def _rows(answers: Sequence[Fields], name: str) -> Iterator[JsonValue]:
