@@ -4,7 +4,7 @@ A refused submit leaves no mark on the state; an accepted one returns a new stat
 agent hears of it. Nothing here touches a disk: the caller owns the state, the lock and the checkpoint.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -57,11 +57,13 @@ class SubmitContext:
     """What a payload comes with: the place whose instruction the agent has read, and what was accepted of its list before.
 
     `number` counts that, and `chain` identifies it (`payloads.chained`); 0 and '' for a payload alone or at the beginning.
+    `warnings` go into the answer to an accepted one.
     """
 
     known_place: Place | None
     number: int = 0
     chain: str = ""
+    warnings: tuple[Note, ...] = ()
 
 
 def submit(
@@ -157,7 +159,9 @@ def _accept(
     if payload.compaction_count is not None:
         draft.compaction_count = payload.compaction_count
     draft.submits += 1
-    response = responses.with_earlier_notes(_respond(draft, settled, outcome, extra, contract, ports), earlier)
+    response = responses.with_earlier_notes(
+        _respond(draft, settled, outcome, extra, contract, ports, context.warnings), earlier
+    )
     draft.last_submit = _kept(response, identity, context, onward=(place, settled.to) in PIPELINED)
     if settled.to == context.known_place:
         response = responses.shortened(response, contract)
@@ -254,8 +258,9 @@ def _respond(
     extra: Mapping[str, JsonValue],
     contract: Contract,
     ports: Ports,
+    more: Sequence[Note],
 ) -> dict[str, JsonValue]:
-    warnings = [*outcome.warnings]
+    warnings = [*outcome.warnings, *more]
     if isinstance(settled.to, End):
         ending = outcome.ending or Note(f"success.{draft.phase}.investigation_complete")
         return responses.finished(draft, contract, settled.to, ending, extra, warnings)

@@ -97,6 +97,8 @@ class LastSubmit(_Stored):
     number: int = 1
     chain: str = ""
     onward: bool = False
+    log_line: dict[str, JsonValue] = {}
+    """Its line of the decision log, for the server that restores a session whose process ended before it was written."""
 
 
 class Trees(_Stored):
@@ -286,7 +288,7 @@ class SessionState(_Stored):
         tasks = tuple(task if task.pending else _brief(task) for task in self.tasks)
         ranges = [used.model_copy(update={"reason": used.reason[:_BRIEF]}) for used in self.used_ranges]
         summaries = {key: compress(text)[:_FIRST_SENTENCE_LIMIT] for key, text in self.summaries.items()}
-        last = self.last_submit.model_copy(update={"response": {}}) if self.last_submit else None
+        last = self.last_submit.model_copy(update={"response": {}, "log_line": {}}) if self.last_submit else None
         changes = {"tasks": tasks, "used_ranges": ranges, "summaries": summaries, "last_submit": last}
         return self.model_copy(update=changes)
 

@@ -99,9 +99,9 @@ def _reported(task: TaskModel) -> str:
 
 def decision_row(
     decision: Decision, before: SessionState, after: SessionState, calls: int, started: float
-) -> dict[str, object]:
+) -> dict[str, JsonValue]:
     """The line of the log: `calls` is the length of the ledger, `started` a monotonic time."""
-    row: dict[str, object] = {
+    row: dict[str, JsonValue] = {
         "ts": now(),
         "session_id": after.session_id,
         "what": decision.what,
