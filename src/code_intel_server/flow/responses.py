@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from code_intel_server.contract import Contract, PhaseText
+from code_intel_server.common.plain import plain
+from code_intel_server.contract import Contract, Message, PhaseText
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.checks.disposal import open_entries
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
@@ -272,16 +273,20 @@ def refusal(
     state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields, *, known: bool
 ) -> Fields:
     """Why a submit was refused, and where the session still stands, whose instruction is `known` or not."""
-    message = contract.message(error.key, error.params)
-    # In front, because what is wrong is read first, and what is long is skimmed.
+    still = reinstruction(state, contract, ports) if known else current_step(state, contract, ports)
+    still["current_phase"] = str(state.phase)
+    return refused(contract.message(error.key, error.params), still, error) | extra
+
+
+def refused(message: Message, still: Fields, error: CodeIntelError) -> Fields:
+    """What was refused and what can be done about it, in front of where the session `still` is: it is read first."""
     said: Fields = {"success": False, "error": message.error, "message": message.text}
     if message.instruction:
         said["remedy"] = message.instruction
-    still = reinstruction(state, contract, ports) if known else current_step(state, contract, ports)
-    fields = said | still | said | {"current_phase": str(state.phase)}
+    fields = said | still | said
     if message.requires_user_intervention:
         fields["requires_user_intervention"] = True
-    return fields | {name: _json(value) for name, value in error.details.items()} | extra
+    return fields | {name: plain(value) for name, value in error.details.items()}
 
 
 def accepted(
@@ -375,13 +380,3 @@ def _unverified(state: SessionState) -> str:
 def say(contract: Contract, note: Note) -> str:
     """A message of the contract with its placeholders filled."""
     return contract.message(note.key, note.params).text
-
-
-def _json(value: object) -> JsonValue:
-    if isinstance(value, str | int | float | bool) or value is None:
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _json(item) for key, item in value.items()}
-    if isinstance(value, Iterable):
-        return [_json(item) for item in value]
-    return str(value)
