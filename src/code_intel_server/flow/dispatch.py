@@ -40,7 +40,8 @@ _FITS_ANOTHER = "common_failures.payload_fits_other_phase"
 class Submission:
     """What a submit led to. `state` is None for a refusal; `event` and `key` go to the decision log.
 
-    `response` is the answer to the agent; what the state keeps of it for a repeat is always the whole.
+    `response` is the answer to the agent; what the state keeps of it for a repeat is always the whole. `place` is whose
+    payload was accepted, which inside READY need not be where the session was.
     """
 
     response: dict[str, JsonValue]
@@ -50,6 +51,7 @@ class Submission:
     key: str = ""
     replayed: bool = False
     retired: tuple[str, ...] = ()
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def _refuse(
     known: bool,
 ) -> Submission:
     extra: dict[str, JsonValue] = {}
-    at = ready_place(data) if state.phase is Phase.READY else state.place
+    at = _asked(state, data)
     other = fits_another(at, data) if error.key != _FITS_ANOTHER else None
     if other is not None:
         note = Note(_FITS_ANOTHER, {"phase": state.phase, "other_phase": other})
@@ -166,7 +168,7 @@ def _accept(
     if settled.to == context.known_place:
         response = responses.shortened(response, contract)
     end = settled.to if isinstance(settled.to, End) else None
-    return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired)
+    return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired, place=place)
 
 
 def _kept(response: Mapping[str, JsonValue], identity: str, context: SubmitContext, *, onward: bool) -> LastSubmit:
@@ -184,12 +186,15 @@ def _kept(response: Mapping[str, JsonValue], identity: str, context: SubmitConte
 
 def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
     """The place whose payload this is; a plan or a report outside READY has messages of its own."""
-    if state.phase is Phase.READY:
-        return ready_place(data)
-    if fits_another(state.place, data) is Phase.READY:
+    if state.phase is not Phase.READY and fits_another(state.place, data) is Phase.READY:
         register = "tasks" in data
         raise Rejected(f"failures.READY.phase_mismatch_{'register' if register else 'complete'}")
-    return state.place
+    return _asked(state, data)
+
+
+def _asked(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
+    """Where the session is; inside READY the place that the payload's shape picks."""
+    return ready_place(data) if state.phase is Phase.READY else state.place
 
 
 def _refuse_of_another(place: Place, data: Mapping[str, JsonValue], contract: Contract) -> None:
