@@ -18,6 +18,7 @@ from code_intel_server.flow.handlers.ready import task_brief
 from code_intel_server.flow.phases import (
     DOCUMENT_RESEARCH,
     EXPLORATION,
+    GATED,
     POST_IMPL_VERIFY,
     Q1,
     QUERY_FRAME,
@@ -162,8 +163,8 @@ def _standing_hints(state: SessionState, ports: Ports, wording: str) -> Iterator
         yield Note("hints.unattended_branch_choice", {"choice": state.headless_branches})
     if state.escalating:
         yield Note("hints.unattended_escalation", {"choice": state.headless_escalation})
-    if state.flags.gate_level is GateLevel.FULL and state.phase in _GATED:
-        yield Note("hints.gate_forced", {"phase": _GATED[state.phase]})
+    if state.flags.gate_level is GateLevel.FULL and state.place in GATED:
+        yield Note("hints.gate_forced", {"phase": GATED[state.place].phase})
 
 
 def _resources(state: SessionState, ports: Ports, text: PhaseText) -> tuple[str, ...]:
@@ -309,13 +310,6 @@ def accepted(
     if suggested:
         fields["hints"] = [*suggested]
     return fields
-
-
-_GATED = {
-    Phase.Q1: str(Phase.SEMANTIC),
-    Phase.Q2: str(Phase.VERIFICATION),
-    Phase.Q3: str(Phase.IMPACT_ANALYSIS),
-}
 
 
 def finished(

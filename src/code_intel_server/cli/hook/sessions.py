@@ -56,6 +56,13 @@ class Session:
         last = (state["last_submit"] or {}).get("response", {})
         self.instruction = str(last.get("instruction", "")) if last.get("phase") == self.phase else ""
 
+    @property
+    def at_step(self) -> str:
+        """`step 5 of 19`."""
+        from code_intel_server.flow.phases import LAST_STEP
+
+        return f"step {self.step} of {LAST_STEP}"
+
 
 def nearest_project(start: str) -> str:
     """The nearest folder upwards with `.code-intel/`; '' where there is none below the git root."""
