@@ -229,11 +229,6 @@ class SessionState(_Stored):
         """Whether the user must be asked before this READY plan is made anew."""
         return hands_over(self.route, self.place, self.counters)
 
-    @property
-    def judged_base(self) -> str:
-        """The snapshot that evidence is measured against: '' where there is no git."""
-        return self.trees.base
-
     def draft(self) -> Self:
         """A copy to work on: its lists, mappings, trees and marks are its own; what is frozen or only replaced is shared."""
         own: dict[str, object] = {name: getattr(self, name).copy() for name in _COLLECTIONS}
