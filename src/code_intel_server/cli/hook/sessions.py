@@ -43,7 +43,7 @@ class Session:
         self.phase = str(state["phase_state"]["current_phase"])
         self.substep = state["phase_state"]["ready_substep"]
         self.step = int(state["phase_state"]["step"])
-        self.submits = int(state["submits"])
+        self.submits = int(state.get("submits") or 0)
         self.explored = {str(path) for path in state["explored_files"]}
         self.added = {str(path) for path in state["added_files"]}
         self.unseen = {str(path) for path in state.get("unseen_files", ())}
