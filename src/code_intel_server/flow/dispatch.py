@@ -1,7 +1,8 @@
-"""submit(): shape → required tools → handler → settle → response (SPEC 4, DESIGN 1).
+"""submit(): shape → required tools → handler → settle → response (SPEC 4).
 
-A refused submit leaves no mark on the state; an accepted one returns a new state that the caller persists before the
-agent hears of it. Nothing here touches a disk: the caller owns the state, the lock and the checkpoint.
+A refused submit changes no state, but for the git intent that `Ports.record` has saved before an effect; an accepted one
+returns a new state that the caller persists before the agent hears of it. Git, the tests and the files are behind `Ports`;
+lock and checkpoint are the caller's.
 """
 
 from collections.abc import Mapping, Sequence

@@ -182,12 +182,17 @@ class SessionState(_Stored):
     forced: bool = False
     commits: list[str] = []
     left: list[str] = []
+    """Changed files that the last review left uncommitted."""
     altered: list[str] = []
+    """Files that a filter or hook committed otherwise than reviewed."""
     beside: list[str] = []
+    """What the verify commands found on disk otherwise than the commit holds it, in words."""
     test_reasons: dict[str, str] = {}
     file_reasons: dict[str, str] = {}
     undone: dict[str, str] = {}
+    """Reported items whose changes are there no more, and why that is accepted."""
     dropped: list[str] = []
+    """Tasks that a later plan left out."""
     only_skipped: list[str] = []
     decisions: dict[str, str] = {}
     """What the user is said to have decided, flags included, and whose word that is (`ports.Author`)."""
