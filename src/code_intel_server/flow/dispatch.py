@@ -187,7 +187,7 @@ def _kept(response: Mapping[str, JsonValue], identity: str, context: SubmitConte
 
 def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
     """The place whose payload this is; a plan or a report outside READY has messages of its own."""
-    if state.phase is not Phase.READY and fits_another(state.place, data) is Phase.READY:
+    if fits_another(state.place, data) is Phase.READY:
         register = "tasks" in data
         raise Rejected(f"failures.READY.phase_mismatch_{'register' if register else 'complete'}")
     return _asked(state, data)
