@@ -15,7 +15,7 @@ class Guard:
 
 
 JUDGE, READY, TASKS = "flow/checks/judgement.py", "flow/handlers/ready.py", "flow/tasks.py"
-DISPATCH, VERIFY, DELIVERY = "flow/dispatch.py", "flow/handlers/verification.py", "flow/handlers/delivery.py"
+DISPATCH, VERIFY, DELIVERY = "flow/dispatch.py", "flow/handlers/verdict.py", "flow/handlers/delivery.py"
 EXPLORE, GATES, INTAKE = "flow/handlers/exploration.py", "flow/handlers/gates.py", "flow/handlers/intake.py"
 REVIEW, CHILD = "flow/handlers/review.py", "workspace/git/child.py"
 STORE, SESSIONS, MERGES = "workspace/state/checkpoints.py", "tools/session/sessions.py", "workspace/branches/merges.py"

@@ -1,4 +1,4 @@
-"""The floors of the house hold: who may import whom, and which door is the only one (DESIGN 2)."""
+"""The floors of the house hold: who may import whom, and which door is the only one (docs/explanation/architecture.md)."""
 
 import ast
 from collections.abc import Collection, Iterator

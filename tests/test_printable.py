@@ -1,9 +1,12 @@
 """Text of unknown origin can neither steer a terminal nor hide from a reader."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_intel_server.common.plain import plain
 from code_intel_server.common.printable import _HIDDEN, _escape, printable
 
 
@@ -32,3 +35,7 @@ def test_nothing_invisible_is_left_and_saying_it_twice_changes_nothing(text: str
     assert all(char in "\n\t" or ord(char) >= 32 for char in shown)
     assert printable(shown) == shown
     shown.encode("utf-8")
+
+
+def test_a_value_of_any_kind_is_plain_json() -> None:
+    assert plain({"a": (1, None, Path("x")), "b": {"c": True}}) == {"a": [1, None, "x"], "b": {"c": True}}

@@ -44,6 +44,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d)?")
 _ARCHIVED = re.compile(r"(refs/code-intel/archive/ID/)\d+")
 _OBJECT = re.compile(r"\b[0-9a-f]{40}\b")
 _COUNTED = {"checksum", "mac", "generation"}
+_ONLY_REPORTED = {"resolved", "archived", "log_line"}
 _MARKS = re.compile(r'\n"(?:round|report)": \d+,?')
 """Places in the ledger: a call that is made again has another."""
 
@@ -101,7 +102,7 @@ def _without_advice(value: Any) -> Any:
     """Without what is only told: where a disk fails, the definitions of named symbols are left out; and what an attempt
     that failed has archived is named by `trash list` (and looked for here), not by the answer to the next attempt."""
     if isinstance(value, dict):
-        return {name: _without_advice(one) for name, one in value.items() if name not in {"resolved", "archived"}}
+        return {name: _without_advice(one) for name, one in value.items() if name not in _ONLY_REPORTED}
     return [_without_advice(one) for one in value] if isinstance(value, list) else value
 
 

@@ -1,7 +1,7 @@
 """The only exceptions raised on purpose.
 
-Every one names a message of the contract by its dotted key, so that the text an agent reads is never in code
-(SPEC 5), and carries the values its placeholders want and any structured fields the answer should show besides it.
+Every one names a message of the contract by its dotted key, where its sentences are (SPEC 5), and carries the values of its
+placeholders and the structured fields that the answer shows besides it. A value may be a phrase that is worded in code.
 """
 
 from collections.abc import Mapping

@@ -88,16 +88,16 @@ def test_an_answer_counts_for_the_session_that_waits_for_it_and_only_once(
         answered: dict[str, object] = {"tool_response": {"answers": {"And the branches?": "Delete all of them"}}}
         hear(monkeypatch, root, question | answered)
         hear(monkeypatch, root, question | {"tool_response": "none"})
-    one = user(root, "20260201_123456")
+    now, later = (heard.since("20260201_123456", state().submits + more) for more in (0, 1))
+    one = user(root, now)
     assert one.decides("stale_branches", "delete", ("delete", "continue")) == ("delete", Author.HOOK)
     assert one.decides("user_decision", "continue", ("continue", "stop")) == ("continue", Author.AGENT)
-    assert user(root, "20260201_123456", "").decides("user_decision", "stop", ("stop",)) == ("stop", Author.HOOK)
-    assert user(root, "20260201_123456", "another").decides("user_decision", "stop", ("stop",)) == (
+    assert user(root, now, "").decides("user_decision", "stop", ("stop",)) == ("stop", Author.HOOK)
+    assert user(root, now, "another").decides("user_decision", "stop", ("stop",)) == (
         "stop",
         Author.AGENT,
     )
-    one.forget()
-    assert one.decides("user_decision", "stop", ("continue", "stop")) == ("stop", Author.AGENT)
+    assert user(root, later).decides("user_decision", "stop", ("stop",)) == ("stop", Author.AGENT)
 
 
 def test_what_was_not_heard_is_asked_and_the_answer_is_the_users(root: Path) -> None:

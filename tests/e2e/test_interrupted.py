@@ -106,6 +106,15 @@ class TestRecovery:
             other = again.refused(summary="Something else.")
             assert other["error"] == "no_active_session"
 
+    def test_a_lost_answer_is_repeated_with_the_warning_that_it_had_of_an_edited_configuration(
+        self, server: Server, root: Path
+    ) -> None:
+        start(server)
+        (root / ".code-intel" / "config.json").write_text("{}\n")
+        answer = server.accepted(documents_reviewed=["README.md"])
+        assert ".code-intel/config.json" in answer["warning"]
+        assert server.accepted(documents_reviewed=["README.md"]) == answer
+
     def test_a_checkpoint_of_another_machine_is_not_obeyed(self, root: Path) -> None:
         session_id = self.interrupted(root)
         (root / ".git" / "code-intel" / "key").unlink()

@@ -1461,11 +1461,6 @@ class TestCorners:
         session.frame()
         assert "hints" not in session.explore("app.py")
 
-    def test_error_details_of_any_kind_reach_the_answer_as_json(self) -> None:
-        from code_intel_server.flow.responses import _json
-
-        assert _json({"a": (1, None, Path("x")), "b": {"c": True}}) == {"a": [1, None, "x"], "b": {"c": True}}
-
 
 class TestInterruptedCommit:
     """A commit that was made and never told: the next submit takes it over (SPEC 6)."""

@@ -26,7 +26,6 @@ from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
 from code_intel_server.tools.session.answers import first_instruction
 from code_intel_server.workspace.values import (
-    Abandoned,
     Beside,
     Change,
     ChangeKind,
@@ -364,18 +363,6 @@ class WorldBranches:
 
     def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
         return self.world.hand_merges
-
-    def abandon(
-        self,
-        session_id: str,
-        branch: TaskBranch | None,
-        before: Mapping[str, str],
-        record: RecordIntent,
-        pending: GitIntent | None,
-        start: str = "",
-    ) -> Abandoned:
-        self.world.current = branch.base if branch else self.world.current
-        return Abandoned((), self.world.current)
 
 
 @dataclass

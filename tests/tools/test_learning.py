@@ -8,6 +8,7 @@ import pytest
 from tests.e2e.driver import Fields, Server, git, repository
 from tests.tools.past_sessions import ALIKE, PAST, UNLIKE
 
+from code_intel_server.flow import responses
 from code_intel_server.flow.phases import Flags, Intent, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.tasks import TaskModel
@@ -48,7 +49,8 @@ def shop(services: ProjectServices) -> ProjectServices:
 
 
 def lessons_for(services: ProjectServices, query: str) -> list[str]:
-    return learning.lessons(services, state("new", query))
+    contract = services.read_kit().contract
+    return [responses.say(contract, one) for one in learning.lessons(services, state("new", query))]
 
 
 def test_most_sessions_like_a_failed_one_are_told_its_failure(shop: ProjectServices) -> None:
@@ -64,7 +66,7 @@ def test_a_query_unlike_every_past_session_gets_no_lesson(shop: ProjectServices,
 
 def test_two_sessions_that_failed_alike_make_one_lesson_that_says_so(shop: ProjectServices) -> None:
     lessons = lessons_for(shop, "Paginate the orders endpoint by cursor")
-    assert lessons[0] == "2 similar sessions (the likest: s04) failed on: The snapshot of the API was stale."
+    assert lessons[0] == "2 similar session(s), the likest s04, failed on: The snapshot of the API was stale."
 
 
 def test_there_are_at_most_three_lessons_the_likest_first(services: ProjectServices) -> None:
@@ -85,7 +87,7 @@ def test_torn_foreign_and_newer_lines_cost_only_themselves(shop: ProjectServices
     newer = {"schema": 9, "session_id": "n", "query": "Paint the shed", "failures": ["Wet."], "shape": {"new": [1]}}
     odd = [b"[1]", b'{"query": 7, "failures": "x"}', json.dumps(newer).encode(), b'{"query": "Cache the ca']
     log.write_bytes(log.read_bytes() + b"\n".join(odd))
-    assert lessons_for(shop, "Paint the shed") == ["A similar session (n) failed on: Wet."]
+    assert lessons_for(shop, "Paint the shed") == ["1 similar session(s), the likest n, failed on: Wet."]
     assert lessons_for(shop, "Cache product prices in the catalogue")
 
 
@@ -141,7 +143,7 @@ def test_two_sessions_that_fail_alike_are_a_lesson_for_the_third_and_for_no_othe
         server.call("start_session", flags={"clean": True})
         other = server.call("start_session", query="Translate the manual to Japanese", intent="MODIFY")
     assert [lesson.split(" failed on: ")[1] for lesson in third["lessons"]] == ["The fixture expects one."]
-    assert third["lessons"][0].startswith("2 similar sessions")
+    assert third["lessons"][0].startswith("2 similar session(s)")
     assert "lessons" not in other
 
 

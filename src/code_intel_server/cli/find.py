@@ -11,10 +11,11 @@ from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.impact import Impact
 from code_intel_server.codebase.references.finder import HOW_TO_GO_ON, HOW_TO_SEE_THEM
+from code_intel_server.common.plain import plain
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.tools.services import ProjectServices
-from code_intel_server.tools.shaping import MAX_ANSWER_BYTES, answer_rows, plain
+from code_intel_server.tools.shaping import MAX_ANSWER_BYTES, answer_rows
 from code_intel_server.workspace.paths import FOLDER
 from code_intel_server.workspace.project.config import Config
 

@@ -1,10 +1,11 @@
-"""submit(): shape → required tools → handler → settle → response (SPEC 4, DESIGN 1).
+"""submit(): shape → required tools → handler → settle → response (SPEC 4).
 
-A refused submit leaves no mark on the state; an accepted one returns a new state that the caller persists before the
-agent hears of it. Nothing here touches a disk: the caller owns the state, the lock and the checkpoint.
+A refused submit changes no state, but for the git intent that `Ports.record` has saved before an effect; an accepted one
+returns a new state that the caller persists before the agent hears of it. Git, the tests and the files are behind `Ports`;
+lock and checkpoint are the caller's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -40,7 +41,8 @@ _FITS_ANOTHER = "common_failures.payload_fits_other_phase"
 class Submission:
     """What a submit led to. `state` is None for a refusal; `event` and `key` go to the decision log.
 
-    `response` is the answer to the agent; what the state keeps of it for a repeat is always the whole.
+    `response` is the answer to the agent; what the state keeps of it for a repeat is always the whole. `place` is whose
+    payload was accepted, which inside READY need not be where the session was.
     """
 
     response: dict[str, JsonValue]
@@ -50,6 +52,7 @@ class Submission:
     key: str = ""
     replayed: bool = False
     retired: tuple[str, ...] = ()
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +60,13 @@ class SubmitContext:
     """What a payload comes with: the place whose instruction the agent has read, and what was accepted of its list before.
 
     `number` counts that, and `chain` identifies it (`payloads.chained`); 0 and '' for a payload alone or at the beginning.
+    `warnings` go into the answer to an accepted one.
     """
 
     known_place: Place | None
     number: int = 0
     chain: str = ""
+    warnings: tuple[Note, ...] = ()
 
 
 def submit(
@@ -98,8 +103,8 @@ def _refuse(
     known: bool,
 ) -> Submission:
     extra: dict[str, JsonValue] = {}
-    at = ready_place(data) if state.phase is Phase.READY else state.place
-    if at == READY_COMPLETE and not data.keys() & {"summary"}:  # nothing says which it was to be
+    at = _asked(state, data)
+    if at == READY_COMPLETE and "summary" not in data:  # nothing says which it was to be
         at = state.place
     other = fits_another(at, data) if error.key != _FITS_ANOTHER else None
     if other is not None:
@@ -159,12 +164,14 @@ def _accept(
     if payload.compaction_count is not None:
         draft.compaction_count = payload.compaction_count
     draft.submits += 1
-    response = responses.with_earlier_notes(_respond(draft, settled, outcome, extra, contract, ports), earlier)
+    response = responses.with_earlier_notes(
+        _respond(draft, settled, outcome, extra, contract, ports, context.warnings), earlier
+    )
     draft.last_submit = _kept(response, identity, context, onward=(place, settled.to) in PIPELINED)
     if settled.to == context.known_place:
         response = responses.shortened(response, contract)
     end = settled.to if isinstance(settled.to, End) else None
-    return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired)
+    return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired, place=place)
 
 
 def _kept(response: Mapping[str, JsonValue], identity: str, context: SubmitContext, *, onward: bool) -> LastSubmit:
@@ -182,12 +189,15 @@ def _kept(response: Mapping[str, JsonValue], identity: str, context: SubmitConte
 
 def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
     """The place whose payload this is; a plan or a report outside READY has messages of its own."""
-    if state.phase is Phase.READY:
-        return ready_place(data)
     if fits_another(state.place, data) is Phase.READY:
         register = "tasks" in data
         raise Rejected(f"failures.READY.phase_mismatch_{'register' if register else 'complete'}")
-    return state.place
+    return _asked(state, data)
+
+
+def _asked(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
+    """Where the session is; inside READY the place that the payload's shape picks."""
+    return ready_place(data) if state.phase is Phase.READY else state.place
 
 
 def _refuse_of_another(place: Place, data: Mapping[str, JsonValue], contract: Contract) -> None:
@@ -256,8 +266,9 @@ def _respond(
     extra: Mapping[str, JsonValue],
     contract: Contract,
     ports: Ports,
+    more: Sequence[Note],
 ) -> dict[str, JsonValue]:
-    warnings = [*outcome.warnings]
+    warnings = [*outcome.warnings, *more]
     if isinstance(settled.to, End):
         ending = outcome.ending or Note(f"success.{draft.phase}.investigation_complete")
         return responses.finished(draft, contract, settled.to, ending, extra, warnings)

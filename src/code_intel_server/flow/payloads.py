@@ -114,7 +114,7 @@ class Hypothesis(BaseModel):
     evidence: StrictStr = ""
 
 
-class VerificationPayload(Payload):
+class HypothesesPayload(Payload):
     """Every hypothesis with its evidence."""
 
     hypotheses_verified: tuple[Hypothesis, ...] = ()
@@ -152,7 +152,7 @@ class CompletionPayload(Payload):
     """That all tasks are done."""
 
 
-class VerifyPayload(Payload):
+class VerdictPayload(Payload):
     """The verdict on the work."""
 
     passed: StrictBool | None = None

@@ -126,6 +126,9 @@ PLACES = (
 )
 """In the order of their steps: step 1 is start_session."""
 
+GATED = {Q1: SEMANTIC, Q2: VERIFICATION, Q3: IMPACT_ANALYSIS}
+"""Question → the place that runs only where its answer says so."""
+
 STEPS = {place: step for step, place in enumerate(PLACES, 2)}
 LAST_STEP = STEPS[MERGE]
 

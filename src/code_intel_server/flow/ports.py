@@ -13,7 +13,6 @@ from pydantic import JsonValue
 
 from code_intel_server.codebase.evidence import RangeVerdict, Reference, Replaced
 from code_intel_server.workspace.values import (
-    Abandoned,
     Beside,
     Change,
     CommandRun,
@@ -114,23 +113,6 @@ class Branches(Protocol):
         """The merges of the base that were made by hand on top of `expected_tip`; none where the branch is there.
 
         Raises Rejected('failures.MERGE.head_moved') where anything else lies between.
-        """
-        ...
-
-    def abandon(
-        self,
-        session_id: str,
-        branch: TaskBranch | None,
-        before: Mapping[str, str],
-        record: RecordIntent,
-        pending: GitIntent | None,
-        start: str = "",
-    ) -> Abandoned:
-        """Shelve the session's branch and uncommitted work and return HEAD to base (`clean`, or a stop at escalation).
-
-        `before` is `Survey.untracked` of the session's start: those files stay where they are. Without a branch all work
-        since snapshot `start` stays, and a copy of it is shelved. What that is, and what the repository's state did not
-        allow, is told in `warnings`.
         """
         ...
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from code_intel_server.contract import Contract, PhaseText
+from code_intel_server.common.plain import plain
+from code_intel_server.contract import Contract, Message, PhaseText
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.checks.disposal import open_entries
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
@@ -18,6 +19,7 @@ from code_intel_server.flow.payloads import SUMMING_UP
 from code_intel_server.flow.phases import (
     DOCUMENT_RESEARCH,
     EXPLORATION,
+    GATED,
     POST_IMPL_VERIFY,
     Q1,
     QUERY_FRAME,
@@ -172,8 +174,8 @@ def _standing_hints(state: SessionState, ports: Ports, wording: str) -> Iterator
         yield Note("hints.unattended_branch_choice", {"choice": state.headless_branches})
     if state.escalating:
         yield Note("hints.unattended_escalation", {"choice": state.headless_escalation})
-    if state.flags.gate_level is GateLevel.FULL and state.phase in _GATED:
-        yield Note("hints.gate_forced", {"phase": _GATED[state.phase]})
+    if state.flags.gate_level is GateLevel.FULL and state.place in GATED:
+        yield Note("hints.gate_forced", {"phase": GATED[state.place].phase})
 
 
 def _resources(state: SessionState, ports: Ports, text: PhaseText) -> tuple[str, ...]:
@@ -283,16 +285,20 @@ def refusal(
     state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields, *, known: bool
 ) -> Fields:
     """Why a submit was refused, and where the session still stands, whose instruction is `known` or not."""
-    message = contract.message(error.key, error.params)
-    # In front, because what is wrong is read first, and what is long is skimmed.
+    still = reinstruction(state, contract, ports) if known else current_step(state, contract, ports)
+    still["current_phase"] = str(state.phase)
+    return refused(contract.message(error.key, error.params), still, error) | extra
+
+
+def refused(message: Message, still: Fields, error: CodeIntelError) -> Fields:
+    """What was refused and what can be done about it, in front of where the session `still` is: it is read first."""
     said: Fields = {"success": False, "error": message.error, "message": message.text}
     if message.instruction:
         said["remedy"] = message.instruction
-    still = reinstruction(state, contract, ports) if known else current_step(state, contract, ports)
-    fields = said | still | said | {"current_phase": str(state.phase)}
+    fields = said | still | said
     if message.requires_user_intervention:
         fields["requires_user_intervention"] = True
-    return fields | {name: _json(value) for name, value in error.details.items()} | extra
+    return fields | {name: plain(value) for name, value in error.details.items()}
 
 
 def accepted(
@@ -315,13 +321,6 @@ def accepted(
     if suggested:
         fields["hints"] = [*suggested]
     return fields
-
-
-_GATED = {
-    Phase.Q1: str(Phase.SEMANTIC),
-    Phase.Q2: str(Phase.VERIFICATION),
-    Phase.Q3: str(Phase.IMPACT_ANALYSIS),
-}
 
 
 def finished(
@@ -386,13 +385,3 @@ def _unverified(state: SessionState) -> str:
 def say(contract: Contract, note: Note) -> str:
     """A message of the contract with its placeholders filled."""
     return contract.message(note.key, note.params).text
-
-
-def _json(value: object) -> JsonValue:
-    if isinstance(value, str | int | float | bool) or value is None:
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _json(item) for key, item in value.items()}
-    if isinstance(value, Iterable):
-        return [_json(item) for item in value]
-    return str(value)

@@ -97,6 +97,8 @@ class LastSubmit(_Stored):
     number: int = 1
     chain: str = ""
     onward: bool = False
+    log_line: dict[str, JsonValue] = {}
+    """Its line of the decision log, for the server that restores a session whose process ended before it was written."""
 
 
 class Trees(_Stored):
@@ -180,13 +182,19 @@ class SessionState(_Stored):
     forced: bool = False
     commits: list[str] = []
     left: list[str] = []
+    """Changed files that the last review left uncommitted."""
     altered: list[str] = []
+    """Files that a filter or hook committed otherwise than reviewed."""
     beside: list[str] = []
+    """What the verify commands found on disk otherwise than the commit holds it, in words."""
     test_reasons: dict[str, str] = {}
     file_reasons: dict[str, str] = {}
     undone: dict[str, str] = {}
+    """Reported items whose changes are there no more, and why that is accepted."""
     reworked: list[str] = []
+    """Those whose lines do something else at the commit than at their report."""
     dropped: list[str] = []
+    """Tasks that a later plan left out."""
     only_skipped: list[str] = []
     decisions: dict[str, str] = {}
     """What the user is said to have decided, flags included, and whose word that is (`ports.Author`)."""
@@ -227,11 +235,6 @@ class SessionState(_Stored):
     def handed_over(self) -> bool:
         """Whether the user must be asked before this READY plan is made anew."""
         return hands_over(self.route, self.place, self.counters)
-
-    @property
-    def judged_base(self) -> str:
-        """The snapshot that evidence is measured against: '' where there is no git."""
-        return self.trees.base
 
     def draft(self) -> Self:
         """A copy to work on: its lists, mappings, trees and marks are its own; what is frozen or only replaced is shared."""
@@ -287,7 +290,7 @@ class SessionState(_Stored):
         tasks = tuple(task if task.pending else _brief(task) for task in self.tasks)
         ranges = [used.model_copy(update={"reason": used.reason[:_BRIEF]}) for used in self.used_ranges]
         summaries = {key: compress(text)[:_FIRST_SENTENCE_LIMIT] for key, text in self.summaries.items()}
-        last = self.last_submit.model_copy(update={"response": {}}) if self.last_submit else None
+        last = self.last_submit.model_copy(update={"response": {}, "log_line": {}}) if self.last_submit else None
         changes = {"tasks": tasks, "used_ranges": ranges, "summaries": summaries, "last_submit": last}
         return self.model_copy(update=changes)
 

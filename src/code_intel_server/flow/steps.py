@@ -9,13 +9,14 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from code_intel_server.flow.handlers import delivery, exploration, gates, intake, ready, verification
+from code_intel_server.flow.handlers import delivery, exploration, gates, intake, ready, verdict
 from code_intel_server.flow.payloads import (
     BranchPayload,
     CommitPayload,
     CompletionPayload,
     DocumentPayload,
     ExplorationPayload,
+    HypothesesPayload,
     ImpactPayload,
     InterventionPayload,
     MergePayload,
@@ -29,8 +30,7 @@ from code_intel_server.flow.payloads import (
     QueryFramePayload,
     ReportPayload,
     SemanticPayload,
-    VerificationPayload,
-    VerifyPayload,
+    VerdictPayload,
     validate,
 )
 from code_intel_server.flow.phases import (
@@ -101,14 +101,14 @@ _ROWS = (
     _step(Q1, Q1Payload, gates.q1),
     _step(SEMANTIC, SemanticPayload, exploration.semantic),
     _step(Q2, Q2Payload, gates.q2),
-    _step(VERIFICATION, VerificationPayload, exploration.verification),
+    _step(VERIFICATION, HypothesesPayload, exploration.verification),
     _step(Q3, Q3Payload, gates.q3),
     _step(IMPACT_ANALYSIS, ImpactPayload, exploration.impact_analysis),
     _step(READY_PLAN, PlanPayload, ready.plan),
     _step(READY_IMPL, ReportPayload, ready.report),
     _step(READY_COMPLETE, CompletionPayload, ready.completion),
-    _step(POST_IMPL_VERIFY, VerifyPayload, verification.post_impl_verify),
-    _step(VERIFY_INTERVENTION, InterventionPayload, verification.verify_intervention),
+    _step(POST_IMPL_VERIFY, VerdictPayload, verdict.post_impl_verify),
+    _step(VERIFY_INTERVENTION, InterventionPayload, verdict.verify_intervention),
     _step(PRE_COMMIT, CommitPayload, delivery.pre_commit),
     _step(QUALITY_REVIEW, QualityPayload, delivery.quality_review),
     _step(MERGE, MergePayload, delivery.merge),

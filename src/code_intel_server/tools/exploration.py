@@ -10,6 +10,7 @@ from code_intel_server.codebase.answers import LookupAnswer, Page
 from code_intel_server.codebase.issue_report import read_report
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES
 from code_intel_server.codebase.symbols.folding import folded
+from code_intel_server.common.plain import plain
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS
@@ -26,7 +27,6 @@ from code_intel_server.tools.shaping import (
     answer_rows,
     fitting_rows,
     narrowed,
-    plain,
     size_of,
 )
 

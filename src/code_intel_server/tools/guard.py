@@ -1,7 +1,7 @@
 """Around every tool call: may it run in this phase, what did it show, and how is a failure said (SPEC 2).
 
-A tool that a phase forbids changes nothing. A call that was answered is one line of the ledger before the answer leaves,
-even if it found nothing; a refused or failed one does not count.
+A tool that a phase forbids changes nothing. In a session every call of a tool that is not one of the session's own is a line
+of the ledger, with its outcome, before the answer leaves; only `ok`, which may have found nothing, counts as a use.
 """
 
 import errno
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from code_intel_server.common.plain import plain
 from code_intel_server.common.printable import printable
 from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
@@ -23,7 +24,7 @@ from code_intel_server.flow.turn import Note
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.session.recovery import recoverable
 from code_intel_server.tools.session.sessions import Active, Sessions
-from code_intel_server.tools.shaping import Fields, plain, within_limit
+from code_intel_server.tools.shaping import Fields, within_limit
 
 _LOG = logging.getLogger(__name__)
 _FILES_AT_MOST = 200
@@ -68,20 +69,20 @@ class Guard:
     """The one way by which a tool runs."""
 
     def __init__(self, current: CurrentProject) -> None:
-        self._bench = current
+        self._current = current
 
     def call(self, tool: str, work: Callable[[], Fields]) -> Reply:
         """Run `work` as `tool` and shape what it answers. Never raises an Exception."""
-        sessions = self._bench.sessions
+        sessions = self._current.sessions
         active = sessions.active
         try:
-            self._bench.check_folder()
+            self._current.check_folder()
             self._check_phase(tool, active)
             answer = work()
         except CodeIntelError as error:
             self._note(tool, sessions, active, "refused", {})
-            return self._refused(self._bench.sessions, error)
-        except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary (DESIGN 4.7)
+            return self._refused(self._current.sessions, error)
+        except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary
             _LOG.exception("%s failed", tool)
             self._note(tool, sessions, active, "failed", {})
             sick = _sick_machine(error)
@@ -110,7 +111,7 @@ class Guard:
     def _check_phase(self, tool: str, active: Active | None) -> None:
         phase = active.state.phase if active else None
         key = blocked_by(tool, phase)
-        if key == "session_messages.no_active_session" and (others := recoverable(self._bench.services)):
+        if key == "session_messages.no_active_session" and (others := recoverable(self._current.services)):
             raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
         if key is not None:
             allowed = ", ".join(sorted(ACCESS[tool].phases)) or "no phase: only while no session is active"
@@ -120,13 +121,13 @@ class Guard:
         if active is None or ACCESS[tool].group is Group.SESSION:
             return
         now = sessions.active  # after each change of its state another object with the same ledger
-        if self._bench.sessions is sessions and now is not None and now.ledger is active.ledger:
+        if self._current.sessions is sessions and now is not None and now.ledger is active.ledger:
             note_call(active, tool, outcome, answer)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal, with where the session is if one is active."""
         active = sessions.active
-        contract = active.settings.contract if active else self._bench.contract()
+        contract = active.settings.contract if active else self._current.contract()
         try:
             message = contract.message(error.key, error.params)
         except KeyError:
@@ -134,21 +135,12 @@ class Guard:
             message = contract.message(
                 "tool_errors.generic.internal_error", {"tool": error.key, "log": "standard error"}
             )
-        # In front, because what is wrong is read first (`responses.refusal`).
-        said: Fields = {"success": False, "error": message.error, "message": message.text}
-        if message.instruction:
-            said["remedy"] = message.instruction
-        fields = dict(said)
-        if active is not None:
-            fields |= self._standing(active) | said
-        if message.requires_user_intervention:
-            fields["requires_user_intervention"] = True
-        return self._bounded(fields | error_details(error), failed=failed)
+        return self._bounded(responses.refused(message, self._standing(active) if active else {}, error), failed=failed)
 
     def _standing(self, active: Active) -> Fields:
         """The re-instruction; a world that cannot even be described must not hide the refusal."""
         try:
-            ports = self._bench.sessions.ports(active)
+            ports = self._current.sessions.ports(active)
             return responses.reinstruction(active.state, active.settings.contract, ports)
         except (CodeIntelError, OSError):
             return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}
@@ -160,12 +152,12 @@ class Guard:
 
     def _place(self) -> Fields:
         """Where the paths of every answer are, if not in the folder the client was started in: the session's own worktree."""
-        sessions = self._bench.sessions
+        sessions = self._current.sessions
         away = sessions.active is not None and sessions.services.project.home is not None
         return {"worktree": str(sessions.services.root)} if away else {}
 
     def _truncation_warning(self) -> str:
-        return responses.say(self._bench.contract(), Note("warnings.truncation_warning"))
+        return responses.say(self._current.contract(), Note("warnings.truncation_warning"))
 
 
 def _sick_machine(error: Exception) -> Unavailable | None:
@@ -179,12 +171,6 @@ def _sick_machine(error: Exception) -> Unavailable | None:
     else:
         return None
     return Unavailable("tool_errors.generic.state_unavailable", path=printable(str(path)), error=why)
-
-
-def error_details(error: CodeIntelError) -> Fields:
-    """The structured fields of an error."""
-    shaped = plain(error.details)
-    return shaped if isinstance(shaped, dict) else {}
 
 
 def note_call(active: Active, tool: str, outcome: str, answer: Fields) -> None:

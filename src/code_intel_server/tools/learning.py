@@ -170,8 +170,8 @@ def failures_of(state: SessionState) -> list[str]:
     return list(dict.fromkeys([*reasons, *state.unresolved_issues]))[:5]
 
 
-def lessons(services: "ProjectServices", state: SessionState) -> list[str]:
-    """At most three sentences: what sessions like this one failed on, each with a session that did, the likest first."""
+def lessons(services: "ProjectServices", state: SessionState) -> list[Note]:
+    """At most three: what sessions like this one failed on, each with a session that did, the likest first."""
     past = _past_failures(services)
     if not past:
         return []
@@ -185,13 +185,10 @@ def lessons(services: "ProjectServices", state: SessionState) -> list[str]:
     for one in alike:
         for reason in one.failures[:1]:
             by_reason.setdefault(_one_line(reason), []).append(one.session_id)
-    return [_lesson(reason, sessions) for reason, sessions in list(by_reason.items())[:LESSONS_AT_MOST]]
-
-
-def _lesson(reason: str, sessions: list[str]) -> str:
-    if len(sessions) == 1:
-        return f"A similar session ({sessions[0]}) failed on: {reason}"
-    return f"{len(sessions)} similar sessions (the likest: {sessions[0]}) failed on: {reason}"
+    return [
+        Note("hints.lesson", {"count": len(sessions), "session_id": sessions[0], "reason": reason})
+        for reason, sessions in list(by_reason.items())[:LESSONS_AT_MOST]
+    ]
 
 
 def _one_line(text: str) -> str:

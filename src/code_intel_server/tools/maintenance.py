@@ -1,8 +1,9 @@
 """sync_index, update_context, cleanup_stale_branches (SPEC 2, 6, 9, 11)."""
 
+from code_intel_server.common.plain import plain
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.services import ToolProgress
-from code_intel_server.tools.shaping import Fields, plain
+from code_intel_server.tools.shaping import Fields
 
 
 def sync_index(current: CurrentProject, *, rebuild: bool, progress: ToolProgress) -> Fields:

@@ -237,14 +237,16 @@ def write_refusal(session: Session, path: str) -> str:
         why = _why(session, path, exists=_existed(os.path.join(session.root, path), session))
     if why not in {Why.EARLY, Why.UNEXPLORED}:
         return ""
-    place = f"in step {session.step}{'' if session.live else ' of 19'} ({session.phase})"
+    from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL
+
+    only = f"are written in steps {READY_IMPL.step} and {READY_COMPLETE.step} only"
     if not session.live:
-        early = "files are written in steps 13 and 14 only" if why is Why.EARLY else "it has not explored this file"
-        which = f'session {session.id} ("{session.query}") was interrupted {place}'
+        early = f"files {only}" if why is Why.EARLY else "it has not explored this file"
+        which = f'session {session.id} ("{session.query}") was interrupted in {session.at_step} ({session.phase})'
         return f"code-intel: {path} may not be written: {which}, and {early}. {_WAYS_ON}"
     if why is Why.EARLY:
         return (
-            f"code-intel: {path} may not be written {place}. Files are written in steps 13 and 14 only. "
+            f"code-intel: {path} may not be written in step {session.step} ({session.phase}). Files {only}. "
             "Go on with submit_phase; get_session_status tells the instruction."
         )
     return (
@@ -331,7 +333,7 @@ def _after_start(event: Fields, session: Session) -> int:
         _mark(session)
     dialects.tell(
         event,
-        f"A code-intel session is active in this project: {session.id}, step {session.step} of 19, phase {session.phase}"
+        f"A code-intel session is active in this project: {session.id}, {session.at_step}, phase {session.phase}"
         f"{' (' + str(session.substep) + ')' if session.substep else ''}.\n"
         f"{session.instruction}\n"
         f"{_where(session)}"
@@ -351,7 +353,7 @@ def _tell_of(event: Fields, session: Session, *, guarded: bool) -> None:
     """Tell a conversation that begins or goes on of a session that its server's end interrupted, and both ways on."""
     dialects.tell(
         event,
-        f"A code-intel session was interrupted in this project: {session.id}, step {session.step} of 19, phase {session.phase}: "
+        f"A code-intel session was interrupted in this project: {session.id}, {session.at_step}, phase {session.phase}: "
         f'"{session.query}". Nothing of it is lost.\n'
         f"{_where(session)}"
         "To go on with it: call get_session_status, which restores it and tells what is next. If the user wants something else, "

@@ -278,7 +278,7 @@ def _commands(stop: _Stop) -> str:
 def _unfinished(stop: _Stop, start: str = "", end: str = "") -> str:
     if not stop.left:
         return ""
-    return f"{start}Session {stop.left[0].id} waits unfinished at step {stop.left[0].step} of 19.{end}"
+    return f"{start}Session {stop.left[0].id} waits unfinished at {stop.left[0].at_step}.{end}"
 
 
 def _members(content: dict[str, object], name: str) -> dict[str, object]:

@@ -43,6 +43,7 @@ class Session:
         self.phase = str(state["phase_state"]["current_phase"])
         self.substep = state["phase_state"]["ready_substep"]
         self.step = int(state["phase_state"]["step"])
+        self.submits = int(state.get("submits") or 0)
         self.explored = {str(path) for path in state["explored_files"]}
         self.added = {str(path) for path in state["added_files"]}
         self.unseen = {str(path) for path in state.get("unseen_files", ())}
@@ -54,6 +55,13 @@ class Session:
         self.tip = str(state["tip"])
         last = (state["last_submit"] or {}).get("response", {})
         self.instruction = str(last.get("instruction", "")) if last.get("phase") == self.phase else ""
+
+    @property
+    def at_step(self) -> str:
+        """`step 5 of 19`."""
+        from code_intel_server.flow.phases import LAST_STEP
+
+        return f"step {self.step} of {LAST_STEP}"
 
 
 def nearest_project(start: str) -> str:

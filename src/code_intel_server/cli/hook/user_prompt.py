@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from code_intel_server.cli.hook import dialects
-from code_intel_server.cli.hook.sessions import interrupted, key_folder, live_session, lock_folder
+from code_intel_server.cli.hook.sessions import interrupted, key_folder, led, live_session, lock_folder
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.checks.user_words import names_command, words_in
 from code_intel_server.workspace.state import heard
@@ -23,10 +23,11 @@ def note_prompt(event: Fields, root: str) -> None:
         words = words_in(prompt)
         if names_command(prompt) or any(word.startswith("--") for word in words):
             _keep(event, root, heard.NO_SESSION, words, afresh=True)
-        session = live_session(root) or next((one.id for one in interrupted(root)), "")
+        live = live_session(root)
+        session = led(root, live) if live else next(iter(interrupted(root)), None)
         if session and words:
-            _keep(event, root, session, words, afresh=False)
-    except (OSError, ValueError, CodeIntelError):
+            _keep(event, root, heard.since(session.id, session.submits), words, afresh=False)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, CodeIntelError):
         return
 
 

@@ -133,7 +133,7 @@ def course(record: SessionRecord) -> Course | None:
     seen = {1, *(one.step for one in way)}
     back = f"; went back {quantity(len(record.loops), 'time')}" if record.loops else ""
     return Course(
-        said=f"{quantity(len(way), 'accepted submit')} over {len(seen)} of 19 steps{back}",
+        said=f"{quantity(len(way), 'accepted submit')} over {len(seen)} of {LAST_STEP} steps{back}",
         width=_ROW * (len(way) + 1),
         height=_ROW * LAST_STEP,
         ways=[("loop" if one and one.loops else "way", *start, *stop) for (start, stop), one in pairs],

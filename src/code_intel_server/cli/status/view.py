@@ -11,7 +11,7 @@ from code_intel_server.cli.status.index_view import IndexView, look_at_index
 from code_intel_server.cli.words import TITLES
 from code_intel_server.common.own_folder import home_of
 from code_intel_server.flow.encoding import unpacked
-from code_intel_server.flow.phases import STEPS, VERIFY_INTERVENTION, Flags, GateLevel, Intent, Phase, Place
+from code_intel_server.flow.phases import GATED, STEPS, VERIFY_INTERVENTION, Flags, GateLevel, Intent, Phase, Place
 from code_intel_server.flow.transitions import ORDER, Route, RouteFacts
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.git.worktrees import session_worktrees
@@ -22,8 +22,7 @@ from code_intel_server.workspace.state.key import load_key, private_folder
 from code_intel_server.workspace.state.lock import Owner, ProjectLock
 
 _DECISIONS_READ = 5000
-_DECIDED_BY = {7: 6, 9: 8, 11: 10}
-"""The steps that run only where the question before them says so."""
+_DECIDED_BY = {gated.step: gate.step for gate, gated in GATED.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from code_intel_server.cli.status.view import ProjectView, SessionView, read_vie
 from code_intel_server.cli.words import TITLE_WIDTH, TITLES, duration, elapsed, quantity
 from code_intel_server.common.printable import printable
 from code_intel_server.flow.access import ACCESS, Group
+from code_intel_server.flow.phases import READY_IMPL
 from code_intel_server.tools.services import ProjectServices, now
 from code_intel_server.workspace.files import read_regular
 
@@ -105,7 +106,7 @@ class Watch:
             self._runs_now(session.session_id),
             _looked(self._calls[self._printed[-1].calls if self._printed else 0 :]),
         ]
-        if session.step == 13 and task is not None:
+        if session.step == READY_IMPL.step and task is not None:
             said.insert(0, f"{task['id']}: {task['description']}")
         said.append(duration(elapsed(last, now())) if session.live else "interrupted")
         table = grid()

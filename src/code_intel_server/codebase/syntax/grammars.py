@@ -1,4 +1,4 @@
-"""The one door to the grammars: parses text and runs the queries of `queries/` (DESIGN 2).
+"""The one door to the grammars: parses text and runs the queries of `queries/`.
 
 One query file a language says what a definition is. The captures are
 

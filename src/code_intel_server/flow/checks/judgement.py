@@ -101,9 +101,9 @@ def refuse_uncommitted_within(state: SessionState, ports: Ports, now: str) -> No
 
     Those that were added with a reason are left to the decision at the commit.
     """
-    if state.flags.quick or not state.judged_base or not now:
+    if state.flags.quick or not state.trees.base or not now:
         return
-    found = [change for change in ports.tree.changes(state.judged_base, now) if change.within]
+    found = [change for change in ports.tree.changes(state.trees.base, now) if change.within]
     refuse_within([change for change in found if change.path not in state.added_files])
 
 
@@ -204,7 +204,7 @@ class Judge:
     @classmethod
     def at(cls, state: SessionState, ports: Ports, now: str) -> "Judge":
         """A judge for the present snapshot `now`; without a base nothing is measured."""
-        base = state.judged_base
+        base = state.trees.base
         changes = ports.tree.changes(base, now) if base and now else ()
         by_path = {change.path: change for change in changes}
         by_path |= {change.old_path: change for change in changes if change.old_path}
@@ -325,7 +325,7 @@ class Judge:
 
     def _what_is_weak(self, item: ChecklistItem, reference: Reference, change: Change | None) -> str:
         """What a range holds instead of changed code; '' where it holds some."""
-        measured = bool(self.state.judged_base and self.now)
+        measured = bool(self.state.trees.base and self.now)
         if measured and change is None and self._ignored(reference):
             return "a file that git ignores, so nobody can tell whether it was changed"
         touched = change is not None and any(meets(hunk, reference.start, reference.end) for hunk in change.hunks)
@@ -345,7 +345,7 @@ class Judge:
         if path not in self._differences:
             content = self.ports.tree.content
             now = content(self.now, path) if self.now else None
-            before = content(self.state.judged_base, change.old_path or path) if change else None
+            before = content(self.state.trees.base, change.old_path or path) if change else None
             hunks = [((h.old_start, h.old_count), (h.new_start, h.new_count)) for h in change.hunks] if change else []
             self._differences[path] = self.ports.evidence.compare(path, before, now, hunks)
         return self._differences[path]
@@ -391,7 +391,7 @@ class Judge:
         )
 
     def _base_lines(self, change: Change, reference: Reference) -> int:
-        lines = self.ports.tree.lines(self.state.judged_base, change.old_path or change.path)
+        lines = self.ports.tree.lines(self.state.trees.base, change.old_path or change.path)
         return max(len(lines), 1) if lines is not None else max(reference.end, 1) if change.binary else 1
 
     def _present_lines(self, reference: Reference) -> int:

@@ -17,7 +17,7 @@ from code_intel_server.flow.checks.judgement import list_of_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import reworked, undone
-from code_intel_server.flow.handlers.verification import (
+from code_intel_server.flow.handlers.verdict import (
     count_round_failure,
     failure_text,
     proof_failed,

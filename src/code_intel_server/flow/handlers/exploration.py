@@ -12,9 +12,9 @@ from code_intel_server.flow.checks.claims import texts_of, wrong_places
 from code_intel_server.flow.checks.judgement import files_named, list_of_paths, missing_files, shown_files
 from code_intel_server.flow.payloads import (
     ExplorationPayload,
+    HypothesesPayload,
     ImpactPayload,
     SemanticPayload,
-    VerificationPayload,
 )
 from code_intel_server.flow.phases import DOCUMENT_RESEARCH, Event
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST
@@ -71,7 +71,7 @@ def semantic(turn: Turn[SemanticPayload]) -> Outcome:
     return Outcome(Event.OK, hints=_not_shown(turn, texts_of([*turn.payload.search_results])))
 
 
-def _not_shown(turn: Turn[SemanticPayload] | Turn[VerificationPayload], texts: Iterable[str]) -> tuple[Note, ...]:
+def _not_shown(turn: Turn[SemanticPayload] | Turn[HypothesesPayload], texts: Iterable[str]) -> tuple[Note, ...]:
     """A hint that names the files of claimed places which nothing has shown in this session."""
     shown = shown_files(turn.ports)
     places = (turn.ports.evidence.normal(one.path) for text in texts for one in references_in(text))
@@ -79,7 +79,7 @@ def _not_shown(turn: Turn[SemanticPayload] | Turn[VerificationPayload], texts: I
     return (Note("hints.not_shown", {"files": list_of_paths(unseen)}),) if unseen else ()
 
 
-def verification(turn: Turn[VerificationPayload]) -> Outcome:
+def verification(turn: Turn[HypothesesPayload]) -> Outcome:
     """Accept hypotheses that hold, each with a place that exists or a tool that really ran."""
     hypotheses = turn.payload.hypotheses_verified
     if not hypotheses:
@@ -100,7 +100,7 @@ def _names_a_tool(evidence: str, tools: set[str]) -> bool:
     return not tools.isdisjoint(re.findall(r"\w+", evidence))
 
 
-def _place_exists(turn: Turn[VerificationPayload], evidence: str) -> bool:
+def _place_exists(turn: Turn[HypothesesPayload], evidence: str) -> bool:
     for reference in references_in(evidence):
         path = turn.ports.evidence.normal(reference.path)
         total = turn.ports.evidence.total_lines(path) if path else None

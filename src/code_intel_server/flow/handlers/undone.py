@@ -31,7 +31,7 @@ def undone(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> list[Und
     A decision about the file with a reason is the reason; an item that a later task repeats is that task's.
     """
     state = turn.state
-    if not state.judged_base or not now:
+    if not state.trees.base or not now:
         return []
     judge = Judge.at(state, turn.ports, now)
     found = []

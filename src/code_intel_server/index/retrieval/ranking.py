@@ -1,4 +1,4 @@
-"""Orders candidates by what structure says: better than any single score (DESIGN 3, "ranking matters more").
+"""Orders candidates by what structure says: better than any single score (SPEC 9).
 
 Each candidate has a lexical and a dense score. They are fused by distance from the best and by rank, then raised for what a reader would look at
 first: that the chunk defines what the question names, that its path says the words of the question, that it covers

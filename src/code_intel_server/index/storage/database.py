@@ -1,4 +1,4 @@
-"""The SQLite file of the index: opened, replaced where it is damaged, read by many threads and written by one (DESIGN 3)."""
+"""The SQLite file of the index: opened, replaced where it is damaged, read by many threads and written by one (SPEC 9)."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The index of one checkout: which content each of its files has, and what ChromaDB still has to be told (DESIGN 3).
+"""The index of one checkout: which content each of its files has, and what ChromaDB still has to be told (SPEC 9).
 
 What the files hold is in the repository's `contents`, attached to every connection here; both together are the truth.
 ChromaDB is only a faster copy of the vectors. While it is used every change to chunks leaves a row in `outbox` within the

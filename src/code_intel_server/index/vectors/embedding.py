@@ -1,4 +1,4 @@
-"""The embedder seam: text to unit vectors, by the bundled static model or by sentence-transformers (SPEC 9, DESIGN 3).
+"""The embedder seam: text to unit vectors, by the bundled static model or by sentence-transformers (SPEC 9).
 
 A static model is a table with one vector a word piece; the vector of a text is the weighted sum of its rows. That needs
 numpy alone, loads in milliseconds and encodes thousands of chunks a second, where a transformer manages a few dozen.

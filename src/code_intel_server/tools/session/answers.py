@@ -61,7 +61,7 @@ def first_answer(
     if problems := _problems(settings):
         answer["contract_warnings"] = [*problems]
     if lessons := learning.lessons(services, state):
-        answer["lessons"] = [*lessons]
+        answer["lessons"] = [responses.say(contract, lesson) for lesson in lessons]
     said = [responses.say(contract, note) for note in notes] + list(survey.warnings)
     if said:
         answer["warnings"] = [*said]

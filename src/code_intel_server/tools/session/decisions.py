@@ -7,20 +7,13 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from code_intel_server.flow.dispatch import Submission
-from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, Event, Phase
+from code_intel_server.flow.phases import Event, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.tasks import TaskModel
 from code_intel_server.tools.services import now
 
 _SETBACKS = {Event.FAILED, Event.REVERTED, Event.ISSUES}
 _ACCOUNT_CHARACTERS = 400
-# The payload's shape picks the step inside READY, not where the session stood.
-_PLACES = {
-    Event.PLANNED: READY_PLAN,
-    Event.PLANNED_AGAIN: READY_PLAN,
-    Event.REPORTED: READY_IMPL,
-    Event.REPORTED_LAST: READY_IMPL,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,8 @@ def decision_of(submission: Submission, before: SessionState) -> Decision:
 
 def _account(submission: Submission, before: SessionState, after: SessionState) -> str:
     """What the server itself knows of it first, then the agent's summary; one line of at most 400 characters."""
-    place = _PLACES.get(Event(submission.event), before.place)
+    place = submission.place
+    assert place is not None  # it was accepted
     match place.phase, submission.event:
         case _, Event.PLANNED | Event.PLANNED_AGAIN:
             pending = [task.description for task in after.tasks if task.pending]
@@ -99,9 +93,9 @@ def _reported(task: TaskModel) -> str:
 
 def decision_row(
     decision: Decision, before: SessionState, after: SessionState, calls: int, started: float
-) -> dict[str, object]:
+) -> dict[str, JsonValue]:
     """The line of the log: `calls` is the length of the ledger, `started` a monotonic time."""
-    row: dict[str, object] = {
+    row: dict[str, JsonValue] = {
         "ts": now(),
         "session_id": after.session_id,
         "what": decision.what,

@@ -47,7 +47,7 @@ def parse_intent(text: str) -> Intent:
 _WHY = {
     ("fast", "quick"): "quick already skips more than fast does",
     ("only_verify", "no_verify"): "one runs nothing but the verification, the other everything else",
-    ("only_verify", "only_explore"): "one runs only step 15, the other only the exploration",
+    ("only_verify", "only_explore"): "one runs only the verification, the other only the exploration",
     ("quick", "worktree"): "quick leaves its changes uncommitted in the user's folder",
     ("only_verify", "worktree"): "only_verify judges what is in the user's folder",
 }

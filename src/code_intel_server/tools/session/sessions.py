@@ -182,19 +182,20 @@ class Sessions:
         ports = self._services.ports(settings, ledger, self._user(state, settings), self._record, silent)
         answer = first_answer(self._services, state, settings, survey, ports, begin.others, has_scaffold=has_scaffold)
         answer = self._in_worktree(answer, settings)
-        begun = {} if route.flags.only_verify else self._services.starting_points.shown(query, ledger, str(state.phase))
+        found = {} if route.flags.only_verify else self._services.starting_points.shown(query, ledger, str(state.phase))
         if begin.advice is not None:
             answer["lane_advice"] = responses.say(settings.contract, begin.advice)
-        answer |= begun
+        answer |= found
         if begin.lost:
             answer["warnings"] = [*begin.lost, *rows_of(answer, "warnings")]
         state.last_submit = first_instruction(answer)
         self._ends.forget_final()
-        self._services.store.save(state.session_id, state.to_checkpoint())
+        begun = Active(state, settings, ledger)
+        log_line = self._save(Decision("start", event=str(route.intent)), begun, state, time.monotonic())
         self._services.lock.acquire(state.session_id)
-        self.active = Active(state, settings, ledger)
+        self.active = begun
         heard.forget(self._services.local, NO_SESSION, self.conversation)
-        self._log(Decision("start", event=str(route.intent)), self.active, state, time.monotonic())
+        self._services.decisions.append(log_line)
         self._services.warm_up()
         self._begin_runs(self.active)
         return answer
@@ -268,6 +269,9 @@ class Sessions:
         """Judge one payload under the mutex and persist what it led to."""
         began = time.monotonic()
         active = self._with_marker(active)
+        if changed := self._changed_files(active):
+            note = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
+            context = replace(context, warnings=(note,))
         submission = submit(active.state, data, active.settings.contract, self.ports(active, progress), context)
         if submission.state is None:
             self._log(decision_of(submission, active.state), active, active.state, began)
@@ -284,25 +288,19 @@ class Sessions:
     def _accept(self, active: Active, submission: Submission, began: float) -> None:
         state = submission.state
         assert state is not None  # checked by the caller
-        changed = self._changed_files(active)
-        if changed:
-            note = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
-            said = responses.say(active.settings.contract, note)
-            submission.response["warning"] = "\n".join(
-                filter(None, [str(submission.response.get("warning", "")), said])
-            )
+        # Their branches are gone. Once this state is saved nobody would come back for them.
+        for session_id in submission.retired:
+            self._ends.retire(session_id)
         if submission.end is None:
-            self._services.store.save(state.session_id, state.to_checkpoint())
-            heard.forget(self._services.local, state.session_id, state.conversation)
+            log_line = self._save(decision_of(submission, active.state), active, state, began)
+            heard.forget(self._services.local, heard.since(state.session_id, active.state.submits), state.conversation)
             self.active = replace(active, state=state)
             if active.state.compacted:
                 self._ends.marker(state.session_id).unlink(missing_ok=True)  # one told meanwhile is for the next answer
-            self._log(decision_of(submission, active.state), active, state, began)
+            self._services.decisions.append(log_line)
             self._run_ahead(active.settings, state)
         else:
             self._finish(active, state, submission, began)
-        for session_id in submission.retired:
-            self._ends.retire(session_id)
 
     def _finish(self, active: Active, state: SessionState, submission: Submission, began: float) -> None:
         """The last answer is on disk before the checkpoint goes: a lost one can be asked for again.
@@ -370,7 +368,8 @@ class Sessions:
         return self._services.ports(active.settings, active.ledger, user, self._record, progress)
 
     def _user(self, state: SessionState, settings: SessionSettings) -> SessionUser:
-        return SessionUser(self._services, settings.contract, state.session_id, state.conversation, self._ask)
+        since = heard.since(state.session_id, state.submits)
+        return SessionUser(self._services, settings.contract, since, state.conversation, self._ask)
 
     def _record(self, intent: GitIntent) -> None:
         """Put a git intent on disk before its effect."""
@@ -433,6 +432,7 @@ class Sessions:
             settings = replace(settings, config=settings.config.edited())
         self.active = Active(state, settings, self._services.ledger(state.session_id))
         self._services.lock.acquire(state.session_id)
+        self._complete_log(state)
         self._log(Decision("restore"), self.active, state, time.monotonic())
         self._begin_runs(self.active)
         answer = self._standing(self.active) | changes_so_far(self._services, state)
@@ -546,8 +546,24 @@ class Sessions:
         return {name: standing[name] for name in ("phase", "instruction", "expected_payload", "call")}
 
     def _log(self, decision: Decision, before: Active, after: SessionState, started: float) -> None:
-        row = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
-        self._services.decisions.append(row)
+        self._services.decisions.append(
+            decision_row(decision, before.state, after, len(before.ledger.entries()), started)
+        )
+
+    def _save(self, decision: Decision, before: Active, after: SessionState, started: float) -> Fields:
+        """Save a state together with its line of the decision log, which is returned, to be added once it is saved."""
+        line = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
+        assert after.last_submit is not None  # it was just accepted
+        after.last_submit.log_line = line
+        self._services.store.save(after.session_id, after.to_checkpoint())
+        return line
+
+    def _complete_log(self, state: SessionState) -> None:
+        """Add the line of the last accepted submit where a kill came between its checkpoint and it."""
+        line = state.last_submit.log_line if state.last_submit else {}
+        logged = self._services.decisions.tail().records
+        if line and not any(all(row.get(name) == line[name] for name in _SAME_LINE) for row in logged):
+            self._services.decisions.append(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -600,6 +616,7 @@ class _Host:
 
 _CONTRACT = ".code-intel/phase_contract.yml"
 _CONFIG = ".code-intel/config.json"
+_SAME_LINE = ("session_id", "ts", "ms")
 
 
 def _is_last(data: JsonValue, final: Fields) -> bool:

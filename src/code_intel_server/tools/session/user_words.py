@@ -75,10 +75,6 @@ class SessionUser:
             marks |= dict.fromkeys(unheard, Author.USER)
         return given, {f"--{name}": str(marks[name]) for name in given.set_names()}
 
-    def forget(self) -> None:
-        """What was heard until now answers no later question."""
-        heard.forget(self.services.local, self.session_id, self.conversation)
-
     def _rows(self) -> heard.HeardRows:
         return heard.rows(self.services.local, self.services.key, self.session_id, self.conversation)
 

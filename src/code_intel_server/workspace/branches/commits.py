@@ -23,8 +23,8 @@ from code_intel_server.workspace.branches.archive_refs import (
     write_index,
 )
 from code_intel_server.workspace.branches.messages import (
+    after_hooks,
     commit_object,
-    judged,
     run_hook,
     stamped,
     trailer_list,
@@ -76,7 +76,7 @@ class Commit:
                 return CommitResult("", self._request.expected_tip, self._archived)
             run_hook(self._git, "pre-commit", env=env)
             trailers = stamped(self._request.trailers, self._request.session_id)
-            message = judged(self._git, with_trailers(self._request.message, trailers), prepare=True, env=env)
+            message = after_hooks(self._git, with_trailers(self._request.message, trailers), prepare=True, env=env)
             tree = self._tree(env)
             message = self._truthful(message, trailers, tree)
             if tree == self._git.oid(self._request.expected_tip, "tree"):

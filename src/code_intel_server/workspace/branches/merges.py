@@ -20,8 +20,8 @@ from code_intel_server.workspace.branches.archive_refs import ArchiveKind, Archi
 from code_intel_server.workspace.branches.base_branches import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.branches.commits import identity_missing
 from code_intel_server.workspace.branches.messages import (
+    after_hooks,
     commit_object,
-    judged,
     run_hook,
     trailer_list,
     with_missing,
@@ -149,7 +149,7 @@ class Merge:
         if tree != self.git.oid(tip, "tree"):
             rows.append(("Code-Intel-Unproven", f"the merge as a whole, as {self.branch.base} had moved on"))
         rows += [("Code-Intel-Brought-Back", " ".join(oid[:12] for oid in back))] if back else []
-        message = judged(self.git, with_trailers(subject, rows), prepare=False, env={})
+        message = after_hooks(self.git, with_trailers(subject, rows), prepare=False, env={})
         return commit_object(self.git, tree, [base, tip], with_missing(message, rows))
 
     def _swap(self, base: str, oid: str) -> bool:

@@ -66,7 +66,7 @@ def trailer_list(paths: Sequence[str]) -> str:
     return " ".join(", ".join(paths[:NAMED_FILES]).split()) + more
 
 
-def judged(git: Git, message: str, *, prepare: bool, env: dict[str, str]) -> str:
+def after_hooks(git: Git, message: str, *, prepare: bool, env: dict[str, str]) -> str:
     """The message after `prepare-commit-msg` (where asked for) and `commit-msg`; HookFailed where one of them fails.
 
     The hooks find it where git puts it, in COMMIT_EDITMSG.

@@ -26,6 +26,11 @@ _FILE_BYTES = 16_000
 HeardRows = list[list[str]]
 
 
+def since(session_id: str, submits: int) -> str:
+    """In place of a session's id, for what is heard since it accepted so many submits: after the next it answers nothing."""
+    return f"{session_id}.{submits}"
+
+
 def add(folder: Path, key: bytes, session: str, conversation: str, words: Sequence[str], *, afresh: bool) -> None:
     """Keep the words of one prompt; `afresh` in place of all earlier rows of its conversation. Raises OSError."""
     make_folder(folder / HEARD_FOLDER, 0o700)

@@ -9,7 +9,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.authors import decided, keep_waivers
 from code_intel_server.flow.checks.judgement import list_of_paths, refuse_unexplored
 from code_intel_server.flow.handlers.seen_tests import require_reasons, tests_fields, to_commit
-from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
+from code_intel_server.flow.payloads import InterventionPayload, VerdictPayload
 from code_intel_server.flow.phases import Event
 from code_intel_server.flow.session import REASON_AT_MOST, CommandEvidence, Receipt, SessionState
 from code_intel_server.flow.tasks import count_failures, reset_failures
@@ -26,7 +26,7 @@ _NARROWED = re.compile(r"\w/\w|[a-z]\.[a-z]|::|\s-k\s", re.IGNORECASE)
 """What a text has that speaks of a part of the tests: a path, a name within one, an option."""
 
 
-def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
+def post_impl_verify(turn: Turn[VerdictPayload]) -> Outcome:
     """Take a verdict: a pass only where the configured commands pass, a failure on the agent's word."""
     payload = turn.payload
     if payload.passed is None:
@@ -46,7 +46,7 @@ def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
     return _passed(turn, verifiers) if payload.passed else _failed(turn)
 
 
-def _verifiers(turn: Turn[VerifyPayload]) -> str:
+def _verifiers(turn: Turn[VerdictPayload]) -> str:
     """The paths of the verifiers that were followed, each of which exists."""
     documents = turn.ports.documents
     known = documents.prompts("verifiers")
@@ -62,7 +62,7 @@ def _verifiers(turn: Turn[VerifyPayload]) -> str:
     return ", ".join(dict.fromkeys(paths))
 
 
-def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
+def _passed(turn: Turn[VerdictPayload], verifier: str) -> Outcome:
     state, ports = turn.state, turn.ports
     # add_explored_files is READY's: here the way out is another one.
     which = "tree_changed" if state.flags.only_verify else "unexplored_changes"
@@ -99,7 +99,7 @@ def _passed_ending(state: SessionState) -> Note | None:
     return Note("success.POST_IMPL_VERIFY.session_complete_quick") if state.flags.quick else None
 
 
-def _failed(turn: Turn[VerifyPayload]) -> Outcome:
+def _failed(turn: Turn[VerdictPayload]) -> Outcome:
     state, payload = turn.state, turn.payload
     state.receipt = None
     reason = payload.details.strip()

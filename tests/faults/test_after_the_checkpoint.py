@@ -1,0 +1,126 @@
+"""A kill behind the renaming of a checkpoint leaves undone nothing that belongs to its submit (SPEC 7)."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from benchmarks.faults import gate
+from benchmarks.faults.gate import Fault, Gate
+from benchmarks.faults.scenarios import FILES
+from benchmarks.faults.watched import GatedServer
+
+from code_intel_server.flow.ports import Author
+from code_intel_server.tools.current_project import CurrentProject
+from tests.e2e.driver import Fields, Server, git, repository
+from tests.e2e.fast_session import edit_and_report, plan, start, to_ready
+
+pytestmark = pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before system calls: {gate.missing()}")
+Move = Callable[[Server], Fields]
+
+
+def killed_behind(root: Path, move: Move) -> Iterator[Fields]:
+    """Play `move` with a kill behind its last renaming, and one at its last call; the answer to it, sent again, each time."""
+    aside = root.parent.with_name("aside")
+    shutil.copytree(root.parent, aside, symlinks=True)
+
+    def played(fault: Fault | None) -> Gate:
+        shutil.rmtree(root.parent)
+        shutil.copytree(aside, root.parent, symlinks=True)
+        watched = Gate()
+        with GatedServer(root, watched) as server:
+            assert server.call("get_session_status")["success"]
+            watched.arm(fault)
+            try:
+                assert move(server)["success"]
+            except EOFError:
+                server.wait(20)
+        watched.close()
+        return watched
+
+    calls = played(None).calls
+    renamed = max(place for place, call in enumerate(calls, 1) if (call.kind, call.who) == ("rename", "server"))
+    for place in (renamed + 2, len(calls)):  # behind the renaming its folder is synced
+        if played(Fault(place)).fired is not None:
+            with Server(root) as server:
+                server.call("get_session_status")
+                answer = move(server)
+            yield answer
+
+
+def interrupted(root: Path) -> str:
+    """A session that was killed in the middle of its work."""
+    with Server(root) as server:
+        to_ready(server)
+        plan(server)
+        session_id = str(server.call("get_session_status")["session_id"])
+        server.kill()
+    return session_id
+
+
+def submits(root: Path, session_id: str) -> list[tuple[str, str]]:
+    """Phase and event of each accepted submit of a session, as the decision log has them."""
+    rows = [json.loads(line) for line in (root / ".code-intel/logs/decisions.jsonl").read_text().splitlines()]
+    mine = [row for row in rows if (row["session_id"], row["what"]) == (session_id, "submit")]
+    return [(row["phase"], row["event"]) for row in mine if row["verdict"] == "accepted"]
+
+
+def whose_word(root: Path, choice: str) -> Author:
+    """Whose word a choice is that the restored session would ask for now."""
+    sessions = CurrentProject(root, root).sessions
+    sessions.status()
+    assert sessions.active is not None
+    user = sessions.ports(sessions.active).user
+    sessions.services.close()
+    return user.decides("stale_branches", choice, (choice, "continue"))[1]
+
+
+def test_the_session_of_a_branch_that_was_given_up_goes_with_it_and_the_submit_is_logged_once(tmp_path: Path) -> None:
+    root = repository(tmp_path / "ground" / "repo", FILES)
+    given_up = interrupted(root)
+    with Server(root) as server:
+        session_id = start(server, fast=True, no_doc=True)["session_id"]
+        server.kill()
+    said = {"hook_event_name": "UserPromptSubmit", "cwd": str(root), "session_id": "talk", "prompt": "delete them"}
+    subprocess.run([sys.executable, "-m", "code_intel_server", "hook"], input=json.dumps(said), text=True, check=True)
+    answers = 0
+    for answer in killed_behind(root, lambda server: server.submit(choice="delete")):
+        assert answer["phase"] == "QUERY_FRAME"
+        assert answer["decisions"] == {"stale branches: delete": "heard by the hook"}
+        assert sorted({file.name[:15] for file in (root / ".code-intel/sessions").glob("*.json")}) == [session_id]
+        assert submits(root, session_id) == [("BRANCH_INTERVENTION", "ok")]
+        assert whose_word(root, "delete") is Author.AGENT  # what was said before it answers no later question
+        answers += 1
+    assert answers
+    assert git(root, "branch", "--list", f"llm_task_{given_up}") == ""
+
+
+def test_the_session_whose_branch_another_one_merged_goes_with_its_end(tmp_path: Path) -> None:
+    root = repository(tmp_path / "ground" / "repo", FILES)
+    interrupted(root)
+    with Server(root) as server:
+        start(server, fast=True, no_doc=True)
+        server.accepted(choice="continue")
+        server.accepted(action_type="change")
+        server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
+        plan(server)
+        edit_and_report(server, root)
+        server.accepted(summary="All is done.")
+        server.accepted(passed=True, verifier_used="generic", details="looked at it")
+        rows = server.call("review_changes")["results"]
+        server.accepted(
+            reviewed_files=[row["path"] for row in rows],
+            commit_message="Return two",
+            review_prompt_used="garbage_detection",
+            tools_used=["review_changes"],
+        )
+        server.kill()
+    answers = 0
+    for answer in killed_behind(root, lambda server: server.call("submit_phase", data={"summary": "Merged."})):
+        assert answer["phase"] == "SESSION_COMPLETE"
+        assert not [*(root / ".code-intel/sessions").glob("*.json")]
+        answers += 1
+    assert answers
