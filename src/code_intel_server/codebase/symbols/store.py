@@ -214,6 +214,10 @@ class SymbolStore:
         """Who tagged the files that were tagged, by name."""
         return [engine for (engine,) in self._read("SELECT DISTINCT engine FROM here ORDER BY engine")]
 
+    def tagged_by(self, engine: str) -> set[str]:
+        """The files that this engine tagged."""
+        return {os.fsdecode(path) for (path,) in self._read("SELECT path FROM here WHERE engine = ?", (engine,))}
+
     def prefixed(self, prefix: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name begins with `prefix`, in any (ASCII) case, at most `limit`."""
         return self._symbols(

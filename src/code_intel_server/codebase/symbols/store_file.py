@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, transaction
 
-SYMBOLS_SCHEMA = 12
+SYMBOLS_SCHEMA = 13
 """Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run next to each other."""
 
 _BUSY_SECONDS = 10.0

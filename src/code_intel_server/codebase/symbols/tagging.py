@@ -22,6 +22,8 @@ from code_intel_server.codebase.syntax.markup import less_names
 from code_intel_server.codebase.syntax.values import Symbol, SymbolKind
 
 SYNTAX_TREE = "tree-sitter"
+NO_ENGINE = ""
+"""Who tags a file in a language that neither ctags nor a query file of ours knows."""
 _MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
 
 _MISREAD = {
@@ -45,7 +47,7 @@ _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "sve
 
 @dataclass(frozen=True, slots=True)
 class FileTags:
-    """What one file defines and which engine said so."""
+    """What one file defines and which engine said so (NO_ENGINE: nobody looked)."""
 
     path: str
     engine: str
@@ -104,7 +106,7 @@ def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tag
         # One poisonous file must not cost the others their symbols.
         by_tree, by_ctags = [*by_tree, *by_ctags], []
     files = [FileTags(path, ctags.ENGINE, _with_fields(root, path, tagged.tags.get(path, ()))) for path in by_ctags]
-    files += [FileTags(path, SYNTAX_TREE, tags) for path in by_tree if (tags := _tree_tags(root, path)) is not None]
+    files += filter(None, (_by_tree(root, path) for path in by_tree))
     return Tagging(tuple(files), (tagged.problem,) if tagged.problem else ())
 
 
@@ -133,7 +135,7 @@ def _prefers_tree(path: str) -> bool:
         return False  # other people's bundles: large, and rarely asked about
     language = language_of(path)
     # A name that tells nothing may be a script, whose first line tells; ctags would not look.
-    return language is None or language.tree
+    return language is None or language.tree or not ctags.reads(path.rsplit("/", 1)[-1])
 
 
 def _is_misread(root: Path, path: str) -> bool:
@@ -142,12 +144,16 @@ def _is_misread(root: Path, path: str) -> bool:
     return pattern is not None and pattern.search(read_bytes(root, path) or b"") is not None
 
 
-def _tree_tags(root: Path, path: str) -> tuple[Tag, ...] | None:
+def _by_tree(root: Path, path: str) -> FileTags | None:
+    from code_intel_server.codebase.syntax import structure
+
     data = read_bytes(root, path)
-    if data is None or is_binary(data):
-        return None if data is None else ()
-    language = language_of(path, data)
-    return _outlined(data, language) if language else ()
+    if data is None:
+        return None
+    language = None if is_binary(data) else language_of(path, data)
+    if language is not None and not structure.has_queries(language):
+        return FileTags(path, NO_ENGINE, ())
+    return FileTags(path, SYNTAX_TREE, _outlined(data, language) if language else ())
 
 
 def _outlined(data: bytes, language: Language) -> tuple[Tag, ...]:
