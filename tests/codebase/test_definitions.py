@@ -226,6 +226,7 @@ def test_an_answer_without_a_row_names_the_engines_that_were_asked(
 @pytest.mark.parametrize(("name", "text"), [
     ("a.cu", "__global__ void helper(int n) {\n}\n"), ("a.fs", "module A\nlet helper x = x + 1\n"),
     ("a.pyi", "def helper() -> int: ...\n"), ("a.rkt", "(define (helper n) n)\n"),
+    ("CMakeLists.txt", "function(helper n)\nendfunction()\n"),
 ])  # fmt: skip
 @pytest.mark.needs("universal-ctags")
 def test_a_file_is_tagged_by_the_engine_that_knows_its_language(tmp_path: Path, name: str, text: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from code_intel_server.codebase.files.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.files.languages import LANGUAGES, Language, LanguageKind, language_of
 from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.files.text import decode, is_binary, read_bytes
 from code_intel_server.codebase.symbols import ctags
@@ -42,6 +42,7 @@ _NAMED_ABOVE = frozenset({"go", "php"})
 """Languages in which a line names the package or namespace of all that follows, and which is reported with every name."""
 
 _UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
+_WHOLE_NAMES = frozenset(name for language in LANGUAGES for name in language.file_names)
 _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})
 
 
@@ -66,7 +67,7 @@ def taggable(path: str) -> bool:
     """Whether a file may define symbols, by its name alone (a name without an ending may turn out to be a script)."""
     name = path.rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
-    return _taggable_name(f"x.{ending}" if dot and stem else name)
+    return _taggable_name(f"x.{ending}" if dot and stem and name.lower() not in _WHOLE_NAMES else name)
 
 
 @lru_cache(maxsize=4096)
