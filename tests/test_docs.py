@@ -1,5 +1,6 @@
 """The documentation is true: generated pages are up to date, versions agree, links lead somewhere, commands run."""
 
+import ast
 import asyncio
 import json
 import os
@@ -142,6 +143,25 @@ def test_the_specification_names_every_phase_flag_and_command() -> None:
     assert [place for place in STEPS if not re.search(rf"^\|.*\b{place.phase}\b", sections["4.2"], re.MULTILINE)] == []
     assert [name for name in COMMANDS if name not in sections["12"]] == []
     assert [name for name in Config.model_fields if name not in "".join(sections.values())] == []
+
+
+def test_every_name_in_a_docstring_is_one_of_the_code() -> None:
+    known = {"get_http_response"}  # an example
+    named: dict[str, Path] = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        known |= {path.stem, path.parent.name}
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                named |= dict.fromkeys(re.findall(r"`(?:\w+\.)*([a-z]\w*_[a-z]\w*)[`(]", node.value.value), path)
+                for number in range(node.lineno - 1, node.end_lineno or 0):
+                    lines[number] = ""
+        known |= set(re.findall(r"\w+", "\n".join(lines)))
+    assert {name: path for name, path in named.items() if name not in known} == {}
 
 
 def _spellings(text: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a server loads before it answers the handshake, and how the rest comes when it is asked for (DESIGN 2)."""
+"""What a server loads before it answers the handshake, and how the rest comes when it is asked for."""
 
 import sys
 import threading

@@ -26,7 +26,7 @@ _SCHEMA = (
     "CREATE TABLE contents (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB UNIQUE, engine TEXT NOT NULL)",
     # Paths are bytes: a file's name need not be text.
     """CREATE TABLE files (
-        checkout INTEGER NOT NULL, path BLOB NOT NULL, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
+        checkout INTEGER NOT NULL, path BLOB NOT NULL, ctime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
         content INTEGER NOT NULL, PRIMARY KEY (checkout, path)
     ) WITHOUT ROWID""",
     "CREATE INDEX files_content ON files (content, checkout)",
