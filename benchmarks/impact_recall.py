@@ -7,7 +7,7 @@ For each repository: of the commits since the date that modify 3 to 10 files, on
 are the targets, and the answer is held against all other modified files. History up to the parent, never the commit itself,
 is given. *Co-change alone* ranks by how many commits changed both files, renames followed, the later first among equals.
 Figures are means over commits, a commit's over its starts; intervals are 95 % by drawing commits anew. `--fit` prints the
-weights that these repositories would give (`codebase/impact/evidence.py`) in place of the figures.
+weights that these repositories would give (`codebase/impact/ledger.py`) in place of the figures.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files.languages import LanguageKind, language_of
 from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.impact.analyzer import FIRST_IMPACTS, gathered
-from code_intel_server.codebase.impact.evidence import WEIGHTS
+from code_intel_server.codebase.impact.ledger import WEIGHTS
 from code_intel_server.tools.exploration import impact_fields
 from code_intel_server.tools.shaping import answer_text
 from code_intel_server.workspace.git.history import LOG, changed_paths

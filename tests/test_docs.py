@@ -1,5 +1,7 @@
 """The documentation is true: generated pages are up to date, versions agree, links lead somewhere, commands run."""
 
+import ast
+import asyncio
 import json
 import os
 import re
@@ -18,6 +20,8 @@ from code_intel_server.cli.words import TITLE_WIDTH, TITLES
 from code_intel_server.contract.skills import Skill, prompt
 from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES, STEPS, Phase
+from code_intel_server.server import build
+from code_intel_server.tools.lazy import LazyTools
 from code_intel_server.workspace.project.config import Config
 from code_intel_server.workspace.values import ProofStatus
 from tests.cli.helpers import session, state
@@ -122,13 +126,43 @@ def test_every_reference_to_the_specification_resolves_to_a_section_of_it() -> N
     assert len(numbers) > 200
 
 
-def test_the_specification_names_every_tool_phase_flag_and_command() -> None:
+def test_server_access_table_specification_and_readme_name_the_same_tools(tmp_path: Path) -> None:
+    listed = [tool.name for tool in asyncio.run(build(LazyTools(tmp_path)).list_tools())]
+    source = (ROOT / "src/code_intel_server/server.py").read_text(encoding="utf-8")
+    run_as = re.findall(r"\b(?:call|listed)\(\s*\"(\w+)\"", source)
+    table = _sections()["2"].partition("\n\nL is")[0]
+    specified = re.findall(r"^\| (?:(?!group)\w+ )?\| (\w+) \|.*\|.*\|$", table, re.MULTILINE)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Tools\n")[2].partition("\n## ")[0]
+    shown = " · ".join(re.findall(r"^\| (?!group)[^|-]+ \| (.+) \|$", readme, re.MULTILINE)).split(" · ")
+    for names in (listed, run_as, specified, shown):
+        assert sorted(names) == sorted(ACCESS)
+
+
+def test_the_specification_names_every_phase_flag_and_command() -> None:
     sections = _sections()
-    assert [tool for tool in ACCESS if f"| {tool} |" not in sections["2"]] == []
     assert [name for name in FLAG_NAMES if name not in sections["3.2"]] == []
     assert [place for place in STEPS if not re.search(rf"^\|.*\b{place.phase}\b", sections["4.2"], re.MULTILINE)] == []
     assert [name for name in COMMANDS if name not in sections["12"]] == []
     assert [name for name in Config.model_fields if name not in "".join(sections.values())] == []
+
+
+def test_every_name_in_a_docstring_is_one_of_the_code() -> None:
+    known = {"get_http_response"}  # an example
+    named: dict[str, Path] = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        known |= {path.stem, path.parent.name}
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                named |= dict.fromkeys(re.findall(r"`(?:\w+\.)*([a-z]\w*_[a-z]\w*)[`(]", node.value.value), path)
+                for number in range(node.lineno - 1, node.end_lineno or 0):
+                    lines[number] = ""
+        known |= set(re.findall(r"\w+", "\n".join(lines)))
+    assert {name: path for name, path in named.items() if name not in known} == {}
 
 
 def _spellings(text: str) -> dict[str, str]:

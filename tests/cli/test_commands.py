@@ -258,7 +258,7 @@ def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said)
     (["symbols", "nowhere.py"], "Paths are from where you stand"),
     (["text", "x", "--path", "/"], "inside the project"),
     (["text", "("], "backslash"),
-    (["def", " "], "No symbol specified\n"),
+    (["def", " "], "No symbol specified\n"), (["refs", "nowhere.greet"], "or for the bare name."),
 ])  # fmt: skip
 def test_find_advises_people_in_the_terms_of_the_command(
     root: Path, capsys: Said, arguments: list[str], said: str
@@ -288,7 +288,7 @@ def test_what_find_notes_of_an_answer_is_in_the_terms_of_the_command(root: Path,
     assert not _AGENTS_TERMS.search(told)
 
 
-_AGENTS_TERMS = re.compile(r"None|include_comments|next page|regex=|(search|find|get|analyze)_\w+")
+_AGENTS_TERMS = re.compile(r"None|include_comments|next page|regex=|at=|(search|find|get|analyze)_\w+")
 
 
 def test_sync_builds_the_index_and_says_what_it_did(root: Path, capsys: Said) -> None:

@@ -223,6 +223,36 @@ def test_an_answer_without_a_row_names_the_engines_that_were_asked(
     assert (found.total, found.complete, found.engine) == (0, True, engine)
 
 
+@pytest.mark.parametrize(("name", "text"), [
+    ("a.cu", "__global__ void helper(int n) {\n}\n"), ("a.fs", "module A\nlet helper x = x + 1\n"),
+    ("a.pyi", "def helper() -> int: ...\n"), ("a.rkt", "(define (helper n) n)\n"),
+    ("CMakeLists.txt", "function(helper n)\nendfunction()\n"),
+])  # fmt: skip
+@pytest.mark.needs("universal-ctags")
+def test_a_file_is_tagged_by_the_engine_that_knows_its_language(tmp_path: Path, name: str, text: str) -> None:
+    answer = explorer(tmp_path, {name: text}).find_definitions("helper")
+    assert ([row.path for row in answer.results], answer.complete) == ([name], True)
+
+
+def test_a_name_that_only_a_file_nobody_outlines_holds_is_not_said_to_be_defined_nowhere(tmp_path: Path) -> None:
+    lookups = explorer(tmp_path, {"src/a.gleam": "pub fn helper() { 1 }\n", "b.gleam": "helper()", "c.py": "x = 1\n"})
+    for asked in (
+        {"symbol": "a.helper"},
+        {"symbol": "HEL", "match": NameMatch.PREFIX},
+        {"symbol": "hp", "match": NameMatch.FUZZY},
+    ):
+        answer = lookups.find_definitions(**asked)  # type: ignore[arg-type]
+        assert (answer.total, answer.complete, answer.engine.replace("universal-ctags", "tree-sitter")) == (
+            0,
+            False,
+            "tree-sitter",
+        )
+        assert answer.incomplete_because == ("nothing here knows definitions in the language of b.gleam and 1 more",)
+    assert lookups.find_definitions("nowhere").complete
+    assert lookups.find_definitions("helper", path="c.py").complete
+    assert not lookups.get_symbols("b.gleam").complete
+
+
 def test_without_ctags_an_answer_without_a_row_does_not_name_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

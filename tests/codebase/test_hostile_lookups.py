@@ -1,4 +1,4 @@
-"""Hostile input (issue 3): a clear error or a marked partial answer in time, and nothing runs that the agent or the repository named."""
+"""Hostile input: a clear error or a marked partial answer in time, and nothing runs that the agent or the repository named."""
 
 import contextlib
 import os

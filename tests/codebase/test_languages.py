@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_intel_server.codebase.files.languages import LANGUAGES, LANGUAGES_BY_NAME, LanguageKind, language_of
+from code_intel_server.codebase.syntax.structure import has_queries
 
 KNOWN = {
     "a/b.py": "python", "A.JAVA": "java", "x.tsx": "tsx", "x.d.ts": "typescript", "Dockerfile": "dockerfile",
@@ -83,3 +84,7 @@ def test_languages_have_unique_names_and_code_has_comments() -> None:
         for item in LANGUAGES
         if item.kind is LanguageKind.CODE and not (item.line_comments or item.block_comments)
     ]
+
+
+def test_no_row_sends_files_to_a_syntax_tree_without_a_query_file() -> None:
+    assert [language.name for language in LANGUAGES if language.tree and not has_queries(language)] == []

@@ -1,4 +1,4 @@
-"""Memory and time stay bounded when a program that a lookup runs prints without end (issue 3, bad input).
+"""Memory and time stay bounded when a program that a lookup runs prints without end.
 
 Each case is a process of its own: what a process took at most never goes down again.
 """

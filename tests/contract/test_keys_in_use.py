@@ -35,7 +35,7 @@ def uses() -> Iterator[Use]:
             for key in written_keys(node.args[0]):
                 if name in RAISED:
                     yield Use(where, key, raised_params(node))
-                elif name == "refuse":  # workspace.refusals: the reason is the last part of the key
+                elif name == "refuse":  # workspace.branches.refusals: the reason is the last part of the key
                     yield Use(where, f"tool_errors.git.{key}", frozenset({"output"}))
                 elif name in {"Note", ".message"}:
                     yield Use(where, key, note_params(node))

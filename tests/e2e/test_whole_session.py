@@ -1,4 +1,4 @@
-"""All 19 steps on a real foreign repository over a real stdio process (issue 1/8, Shows 2 and 4)."""
+"""All 19 steps on a real foreign repository over a real stdio process."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ CONTENTS = 5000
 """How many different files there are; the others repeat them under another name."""
 LOOKUP_SECONDS = 60.0
 MOVE_SECONDS = 600.0
-"""What one git command of a move may take at most (`git_child.USER_SECONDS`); a lookup's engines have 15 s each."""
+"""What one git command of a move may take at most (`git.child.USER_SECONDS`); a lookup's engines have 15 s each."""
 FILES_THERE = int(os.environ.get("HUGE_FILES", "1000000"))
 LARGE = int(os.environ.get("HUGE_BYTES", "2000000000"))
 MEMORY = 1_000_000_000

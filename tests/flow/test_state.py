@@ -228,8 +228,7 @@ def test_one_endless_word_is_compressed_at_once() -> None:
 
 
 class TestAccess:
-    def test_the_table_names_every_tool_of_the_specification(self) -> None:
-        assert len(ACCESS) == 21
+    def test_every_group_has_a_tool(self) -> None:
         assert {access.group for access in ACCESS.values()} == set(Group)
 
     @pytest.mark.parametrize("tool", ACCESS)

@@ -1,4 +1,4 @@
-"""Right after set-up, without network: the first semantic answer of the real server comes within two seconds (issue 4, Show 1)."""
+"""Right after set-up, without network: the first semantic answer of the real server comes within two seconds."""
 
 import os
 import shutil

@@ -139,7 +139,7 @@ def test_every_file_of_a_folder_comes_once_page_by_page(current: CurrentProject)
     found = pages(lambda offset: analyze_structure(current, FOLDER, offset))
     paths = [row["path"] for page in found for row in page["results"]]
     assert sorted(paths) == sorted(f"{FOLDER}/user_{number}.py" for number in range(50))
-    assert found[0]["incomplete_because"] == ["there is no grammar for gitignore"]
+    assert found[0]["incomplete_because"] == ["there is no outline of gitignore"]
 
 
 def test_every_place_of_an_impact_comes_once_page_by_page(current: CurrentProject) -> None:

@@ -150,14 +150,14 @@ def _let_go_of_output() -> None:
 
 
 def explained(error: CodeIntelError, advice: Mapping[str, str] | None = None) -> str:
-    """The contract's text for an error, with what to do about it: what `advice` has by its key, where that is given."""
+    """The contract's text for an error, with what to do about it: what `advice` has by its key, else the contract's remedy."""
     from code_intel_server.contract import Contract
 
     try:
         message = Contract.load(None).message(error.key, error.params)
     except KeyError:
         return str(error)
-    instruction = message.instruction if advice is None else advice.get(error.key)
+    instruction = (advice or {}).get(error.key, message.instruction)
     if not instruction:
         return message.text
     return f"{message.text}{'' if message.text.endswith(_ENDS) else '.'} {instruction}"

@@ -27,9 +27,10 @@ _ADVICE = {
     "tool_errors.generic.not_a_file": "`find text PATTERN --path DIR` looks below a folder.",
     "tool_errors.generic.pattern_not_one_line": "Search for one of its lines.",
     "tool_errors.generic.pattern_invalid": "A backslash lets a character stand for itself.",
+    "tool_errors.query.unknown_qualifier": "Ask for one of these, or for the bare name.",
     "tool_errors.generic.program_missing": "`code-intel-server doctor` says how to install it.",
 }
-"""What to do about an error in this command's terms: the contract's are the agent's."""
+"""What to do about an error in this command's terms, where the contract's remedy names tools and arguments."""
 
 _FOR_PEOPLE = {HOW_TO_SEE_THEM: "`find text` shows these", HOW_TO_GO_ON: "--limit shows more"}
 

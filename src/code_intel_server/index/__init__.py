@@ -1,1 +1,1 @@
-"""Forest and Map: the chunks of the code and what sessions agreed on, found by words and by meaning."""
+"""Forest and Map: the chunks of the code and what sessions agreed on, found by words and by meaning. `code_index` is the door."""

@@ -139,15 +139,15 @@ class Synchroniser:
         """The state to keep, or None where the file wants indexing."""
         if known is None:
             return None
-        same_stat = (known.size, known.mtime_ns) == (now.size, now.mtime_ns)
-        if same_stat and known.indexed_ns - known.mtime_ns > RACY_NS:
+        same_stat = (known.size, known.ctime_ns) == (now.size, now.ctime_ns)
+        if same_stat and known.indexed_ns - known.ctime_ns > RACY_NS:
             return known
         if known.size != now.size:
             return None
         digest = self._digest(now.path)
         if digest != known.digest:
             return None
-        return replace(known, size=now.size, mtime_ns=now.mtime_ns, indexed_ns=time.time_ns())
+        return replace(known, size=now.size, ctime_ns=now.ctime_ns, indexed_ns=time.time_ns())
 
     def stale(self, paths: Iterable[str]) -> list[str]:
         """Those of the files that no longer have the content that was indexed (stat, then SHA-256)."""

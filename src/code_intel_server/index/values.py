@@ -139,7 +139,7 @@ class FileState:
 
     path: str
     size: int
-    mtime_ns: int
+    ctime_ns: int
     digest: bytes
     indexed_ns: int
     language: str = ""

@@ -1,6 +1,6 @@
 """`hook`: what clients ask before a write, at the start of a conversation and at the end of a turn (SPEC 12).
 
-It must answer in under 100 ms, so it imports next to nothing and reads the state where it lies (`hook_sessions`). The
+It must answer in under 100 ms, so it imports next to nothing and reads the state where it lies (`sessions`). The
 judgement itself is `flow.checks.writable`, the same as the server's. The tree check of the server stays the law; this is the early
 warning. A session whose server was killed is one all the same: what it may not write is refused, with both ways on.
 

@@ -6,7 +6,7 @@ SESSION_COMPLETE therefore shows that every response is self-contained (SPEC 4).
 work itself, as a `Work`.
 
 It speaks to no server: `Script.run` is a generator of actions that is sent their results, so that the same agent works over
-a pipe (`scripted_agent`) and in the place of a client's model (tests).
+a pipe (`agent`) and in the place of a client's model (tests).
 """
 
 import re

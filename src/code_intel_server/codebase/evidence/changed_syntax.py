@@ -164,9 +164,9 @@ def _parsed_effects(
     """The effects by syntax tree; None where no grammar reads the file. Raises TooLong, too where none was made in time."""
     if language is None or not language.grammar or language.kind is LanguageKind.DOCS:
         return None
-    from code_intel_server.codebase.syntax.structure import has_grammar, parse
+    from code_intel_server.codebase.syntax.structure import has_queries, parse
 
-    if not has_grammar(language):
+    if not has_queries(language):
         return None
     content, dead = without_dead_branches(content) if language.name in _PREPROCESSED else (content, {})
     near = [(first - 1, first + max(count, 1)) for first, count in lines]

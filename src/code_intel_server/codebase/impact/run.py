@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.roles import Role, role
-from code_intel_server.codebase.impact.evidence import ImpactLedger
+from code_intel_server.codebase.impact.ledger import ImpactLedger
 from code_intel_server.codebase.impact.values import ImpactTarget
 from code_intel_server.codebase.resolution import ResolvedTarget as Meant
 from code_intel_server.codebase.resolution import Resolver

@@ -131,7 +131,7 @@ def _plain(file: FileMatches, content: bytes, asked: NameQuery, use: Use) -> Ite
 def _parsed(data: bytes, language: Language) -> "Parsed | None":
     from code_intel_server.codebase.syntax import structure
 
-    return structure.parse(data, language) if structure.has_grammar(language) else None
+    return structure.parse(data, language) if structure.has_queries(language) else None
 
 
 def _by_tree(parsed: "Parsed", file: FileMatches, asked: NameQuery) -> Iterator[ReferenceRow]:

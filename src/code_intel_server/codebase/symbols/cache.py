@@ -243,7 +243,7 @@ class SymbolCache:
         files = []
         for file in tagging.files:
             stamp = stamps[file.path]
-            settled = stamp.mtime_ns < began - RACY_NS and stamp_of(self.project, file.path) == stamp
+            settled = stamp.ctime_ns < began - RACY_NS and stamp_of(self.project, file.path) == stamp
             key = keys.get(file.path) if settled else None
             files.append(StoredFile(file.path, stamp, file.engine, file.tags, key))
         return _Batch(len(stamps), tuple(files), len(adopted), 0, tagging.problems)

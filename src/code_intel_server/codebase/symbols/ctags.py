@@ -4,6 +4,7 @@ It reads no option files (`--options=NONE`: a repository's `.ctags.d` could make
 begin with './' through `-L -`, because it takes a line that begins with '-' for an option. Many files share one process.
 """
 
+import fnmatch
 import json
 import re
 import shutil
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from os import environ, pathsep
 from pathlib import Path
 from typing import NamedTuple
@@ -99,18 +101,32 @@ def accepts(path: str) -> bool:
     return _NO_LINE_OF_TEXT.search(path) is None
 
 
+def reads(name: str) -> bool:
+    """Whether ctags takes a file of this name for one in a language that it knows."""
+    program = _find(environ.get("PATH", ""))
+    return program is not None and _names(program, Path(program).stat().st_mtime_ns).match(name) is not None
+
+
+@lru_cache(maxsize=8)
+def _names(program: str, _changed: int) -> re.Pattern[str]:
+    done = _asked(program, "--list-maps")
+    patterns = chain.from_iterable(line.split()[1:] for line in done.decode("utf-8", "replace").splitlines())
+    return re.compile("|".join(map(fnmatch.translate, patterns)), re.IGNORECASE)
+
+
 @lru_cache(maxsize=8)
 def _usable(program: str, _changed: int) -> bool:
+    return any(line.startswith(b"json") for line in _asked(program, "--list-features").splitlines())
+
+
+def _asked(program: str, what: str) -> bytes:
+    """What ctags says of itself; nothing where it fails."""
+    argv = [program, "--options=NONE", what]
     try:
-        done = process.run(
-            [program, "--options=NONE", "--list-features"],
-            cwd=Path("/"),
-            timeout=_PROBE_SECONDS,
-            env=process.clean_environment(),
-        )
+        done = process.run(argv, cwd=Path("/"), timeout=_PROBE_SECONDS, env=process.clean_environment())
     except OSError:
-        return False
-    return done.ok and any(line.startswith(b"json") for line in done.stdout.splitlines())
+        return b""
+    return done.stdout if done.ok else b""
 
 
 def tag(root: Path, paths: Iterable[str], *, seconds: float) -> Tagged:

@@ -124,9 +124,10 @@ def find_definitions(
         found = _found(cache, wanted)
     if not found and walked_at < began:
         cache.verify(fresh=True)
-        left = max(DEFINITION_SECONDS - (cache.now() - began), _LEAST_SECONDS)
-        problems, _ = bring_up_to_date(project, cache, symbol, match, seconds=min(left, SEARCH_SECONDS))
+        problems, _ = bring_up_to_date(project, cache, symbol, match, seconds=_seconds_left(cache, began))
         found = _found(cache, wanted)
+    if not found:
+        problems = (*problems, *_unread(project, cache, symbol, match, below, _seconds_left(cache, began)))
     asked = page.cut(found)
     rows = [_row(entry, standing) for entry in asked if standing.defines(entry)]
     return answer(
@@ -155,7 +156,27 @@ def with_notes(found: LookupAnswer[DefinitionRow], *notes: str) -> LookupAnswer[
 
 def _asked_of(cache: SymbolCache) -> Sequence[str]:
     """Who was asked where nobody found anything: those who tagged the project's files; of none, who would be asked first."""
-    return cache.store.engines() or [tagging.SYNTAX_TREE if ctags.ctags_program() is None else ctags.ENGINE]
+    return [*filter(None, cache.store.engines())] or [
+        tagging.SYNTAX_TREE if ctags.ctags_program() is None else ctags.ENGINE
+    ]
+
+
+def _seconds_left(cache: SymbolCache, began: float) -> float:
+    return min(max(DEFINITION_SECONDS - (cache.now() - began), _LEAST_SECONDS), SEARCH_SECONDS)
+
+
+def _unread(
+    project: ProjectScope, cache: SymbolCache, symbol: str, match: NameMatch, below: str, seconds: float
+) -> Iterator[str]:
+    """What may define a name that was not found: files that hold it in a language that no engine knows."""
+    if unread := cache.store.tagged_by(tagging.NO_ENGINE):
+        name = "" if match is NameMatch.FUZZY else _written(symbol)
+        query = Query((name,), regex=False, ignore_case=match is NameMatch.PREFIX)
+        holding, problems = ripgrep.matching_files(project, query, path=below, seconds=seconds)
+        yield from problems
+        if places := sorted(unread.intersection(holding)):
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            yield f"nothing here knows definitions in the language of {valid_text(places[0])}{more}"
 
 
 def _of_other_kinds(found: Sequence[StoredSymbol], kind: str) -> Iterator[str]:
@@ -177,8 +198,7 @@ def bring_up_to_date(
 
     Returns what was left out, a sentence each, and when (by the cache's clock) the tree was walked for it. On a cold cache only files that hold the name are tagged: a definition holds the name it defines. They are looked for at most `seconds`.
     """
-    *_, last = readings(name)[-1] or [name]
-    name = definition_text(last)
+    name = _written(name)
     difference = cache.verify()
     problems, walked_at = difference.problems, difference.walked_at
     if not difference.pending and not difference.unseen:
@@ -193,6 +213,12 @@ def bring_up_to_date(
     )
     wanted = set(holding).intersection(chain(difference.pending, difference.unseen))
     return (*problems, *unread, *cache.refresh(wanted)), walked_at
+
+
+def _written(symbol: str) -> str:
+    """The last part of a name, as its definition holds it."""
+    *_, last = readings(symbol)[-1] or [symbol]
+    return definition_text(last)
 
 
 def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> list[_Wanted]:

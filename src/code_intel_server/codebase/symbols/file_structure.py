@@ -192,10 +192,10 @@ def analyze_structure(
     where = path_inside(project.root, path)
     if (project.root / where).is_dir():
         listing = project_files(project)
-        below, without = _with_grammar(name for name in listing.paths if where == "." or name.startswith(f"{where}/"))
+        below, without = _with_queries(name for name in listing.paths if where == "." or name.startswith(f"{where}/"))
         problems = [
             *listing.problems,
-            *([f"there is no grammar for {', '.join(without)}"] if without else []),
+            *([f"there is no outline of {', '.join(without)}"] if without else []),
             *([f"only the first {MAX_FOLDER_FILES} of {len(below)} files"] if len(below) > MAX_FOLDER_FILES else []),
         ]
     else:
@@ -206,12 +206,12 @@ def analyze_structure(
     return answer(rows, page, len(below), engine=SYNTAX_TREE, incomplete_because=problems, skipped=skipped)
 
 
-def _with_grammar(names: Iterable[str]) -> tuple[list[str], list[str]]:
+def _with_queries(names: Iterable[str]) -> tuple[list[str], list[str]]:
     """The files that have a structure, and the names of the languages of those that have none."""
     from code_intel_server.codebase.syntax import structure
 
     languages = {name: language for name in names if (language := language_of(name))}
-    below = [name for name, language in languages.items() if structure.has_grammar(language)]
+    below = [name for name, language in languages.items() if structure.has_queries(language)]
     return below, sorted(
         {language.name for name, language in languages.items()} - {languages[name].name for name in below}
     )
@@ -232,7 +232,7 @@ def _read(project: ProjectScope, path: str) -> tuple[_Source | None, str]:
 def _parsed(source: _Source) -> "Parsed | None":
     from code_intel_server.codebase.syntax import structure
 
-    return structure.parse(source.data, source.language) if structure.has_grammar(source.language) else None
+    return structure.parse(source.data, source.language) if structure.has_queries(source.language) else None
 
 
 def _symbol_rows(path: str, symbols: Sequence[Symbol]) -> list[SymbolRow]:
@@ -257,7 +257,7 @@ def _symbol_rows(path: str, symbols: Sequence[Symbol]) -> list[SymbolRow]:
 
 
 def _by_other_engine(project: ProjectScope, path: str, language: Language) -> LookupAnswer[SymbolRow]:
-    """The outline by ctags, for a language without a grammar of ours."""
+    """The outline by ctags, for a language without a query file."""
     tagging = tag_files(project.root, [path])
     rows = [
         SymbolRow(
@@ -274,12 +274,12 @@ def _by_other_engine(project: ProjectScope, path: str, language: Language) -> Lo
         for file in tagging.files
         for tag in sorted(file.tags, key=lambda tag: (tag.start_line, -tag.end_line))
     ]
-    problems = (*tagging.problems, *(() if rows else (f"there is no grammar for {language.name}",)))
+    problems = (*tagging.problems, *(() if rows else (f"there is no outline of {language.name}",)))
     return answer(
         rows,
         Page(len(rows) or 1),
         len(rows),
-        engine=tagging.files[0].engine if tagging.files else SYNTAX_TREE,
+        engine=(tagging.files and tagging.files[0].engine) or SYNTAX_TREE,
         incomplete_because=problems,
     )
 
@@ -330,7 +330,7 @@ def _structure_row(project: ProjectScope, path: str, problems: list[str]) -> Str
     source, why_not = _read(project, path)
     parsed = _parsed(source) if source else None
     if source is None or parsed is None:
-        problems.append(why_not or f"there is no grammar for {source.language.name if source else path}")
+        problems.append(why_not or f"there is no outline of {source.language.name if source else path}")
         return None
     from code_intel_server.codebase.syntax import structure
 

@@ -1,7 +1,7 @@
 """The symbols of every file in SQLite: disposable, shared by processes, never trusted further than the files themselves.
 
 All checkouts of a repository have one store: what a content defines is kept once, and each of them says which content its
-files have. What no checkout refers to any more is removed once a day (`clean_up`). Where there can be no file (`symbol_file`), a cache in memory does the same work for the life of the process.
+files have. What no checkout refers to any more is removed once a day (`clean_up`). Where there can be no file (`store_file`), a cache in memory does the same work for the life of the process.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ _INDEXES = (
 )
 _ANY_CASE = "symbols.name COLLATE NOCASE"
 _LAST_CHARACTER = "\U0010ffff"
-_FIELDS = "path, engine, mtime_ns, size, symbols.name, kind, scope, signature, start_line, end_line, language"
+_FIELDS = "path, engine, ctime_ns, size, symbols.name, kind, scope, signature, start_line, end_line, language"
 _SELECT = f"SELECT {_FIELDS} FROM "
 _JOINED = "symbols JOIN here USING (content)"
 _NAMED = (
@@ -48,7 +48,7 @@ _PART = 500
 class Stamp(NamedTuple):
     """How a file looked when it was tagged: when it was last written or touched (its change time), and its size."""
 
-    mtime_ns: int
+    ctime_ns: int
     size: int
 
 
@@ -96,15 +96,15 @@ class SymbolStore:
 
     def stamps(self) -> dict[str, Stamp]:
         """How every file in the store looked, by path."""
-        rows = self._read("SELECT path, mtime_ns, size FROM here")
-        return {os.fsdecode(path): Stamp(mtime_ns, size) for path, mtime_ns, size in rows}
+        rows = self._read("SELECT path, ctime_ns, size FROM here")
+        return {os.fsdecode(path): Stamp(ctime_ns, size) for path, ctime_ns, size in rows}
 
     def stamps_of(self, paths: Iterable[str]) -> dict[str, Stamp]:
         """How the given files looked, as far as they are in the store."""
         wanted, found = [os.fsencode(path) for path in paths], dict[str, Stamp]()
         for at in range(0, len(wanted), _PART):
             part = wanted[at : at + _PART]
-            query = f"SELECT path, mtime_ns, size FROM here WHERE path IN ({','.join('?' * len(part))})"
+            query = f"SELECT path, ctime_ns, size FROM here WHERE path IN ({','.join('?' * len(part))})"
             found.update((os.fsdecode(path), Stamp(*stamp)) for path, *stamp in self._read(query, part))
         return found
 
@@ -214,6 +214,10 @@ class SymbolStore:
         """Who tagged the files that were tagged, by name."""
         return [engine for (engine,) in self._read("SELECT DISTINCT engine FROM here ORDER BY engine")]
 
+    def tagged_by(self, engine: str) -> set[str]:
+        """The files that this engine tagged."""
+        return {os.fsdecode(path) for (path,) in self._read("SELECT path FROM here WHERE engine = ?", (engine,))}
+
     def prefixed(self, prefix: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name begins with `prefix`, in any (ASCII) case, at most `limit`."""
         return self._symbols(
@@ -239,8 +243,8 @@ class SymbolStore:
     def _symbols(self, where: str, parameters: Sequence[object]) -> list[StoredSymbol]:
         rows = self._read(_SELECT + where, parameters)
         return [
-            StoredSymbol(os.fsdecode(path), engine, Stamp(mtime_ns, size), Tag(*tag))
-            for path, engine, mtime_ns, size, *tag in rows
+            StoredSymbol(os.fsdecode(path), engine, Stamp(ctime_ns, size), Tag(*tag))
+            for path, engine, ctime_ns, size, *tag in rows
         ]
 
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -310,7 +314,7 @@ class SymbolStore:
 
     def _look_at_own(self, connection: sqlite3.Connection) -> None:
         files = f"files JOIN contents ON contents.id = content WHERE checkout = {self._checkout}"
-        connection.execute(f"CREATE TEMP VIEW here AS SELECT path, mtime_ns, size, content, engine FROM {files}")
+        connection.execute(f"CREATE TEMP VIEW here AS SELECT path, ctime_ns, size, content, engine FROM {files}")
 
     def _discard(self, generation: int) -> None:
         """Throw the store of that generation away, unless another thread has done so and made a new one."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, transaction
 
-SYMBOLS_SCHEMA = 12
+SYMBOLS_SCHEMA = 13
 """Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run next to each other."""
 
 _BUSY_SECONDS = 10.0
@@ -26,7 +26,7 @@ _SCHEMA = (
     "CREATE TABLE contents (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB UNIQUE, engine TEXT NOT NULL)",
     # Paths are bytes: a file's name need not be text.
     """CREATE TABLE files (
-        checkout INTEGER NOT NULL, path BLOB NOT NULL, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
+        checkout INTEGER NOT NULL, path BLOB NOT NULL, ctime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
         content INTEGER NOT NULL, PRIMARY KEY (checkout, path)
     ) WITHOUT ROWID""",
     "CREATE INDEX files_content ON files (content, checkout)",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from code_intel_server.codebase.files.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.files.languages import LANGUAGES, Language, LanguageKind, language_of
 from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.files.text import decode, is_binary, read_bytes
 from code_intel_server.codebase.symbols import ctags
@@ -22,6 +22,8 @@ from code_intel_server.codebase.syntax.markup import less_names
 from code_intel_server.codebase.syntax.values import Symbol, SymbolKind
 
 SYNTAX_TREE = "tree-sitter"
+NO_ENGINE = ""
+"""Who tags a file in a language that neither ctags nor a query file of ours knows."""
 _MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
 
 _MISREAD = {
@@ -40,12 +42,13 @@ _NAMED_ABOVE = frozenset({"go", "php"})
 """Languages in which a line names the package or namespace of all that follows, and which is reported with every name."""
 
 _UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
+_WHOLE_NAMES = frozenset(name for language in LANGUAGES for name in language.file_names)
 _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})
 
 
 @dataclass(frozen=True, slots=True)
 class FileTags:
-    """What one file defines and which engine said so."""
+    """What one file defines and which engine said so (NO_ENGINE: nobody looked)."""
 
     path: str
     engine: str
@@ -64,7 +67,7 @@ def taggable(path: str) -> bool:
     """Whether a file may define symbols, by its name alone (a name without an ending may turn out to be a script)."""
     name = path.rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
-    return _taggable_name(f"x.{ending}" if dot and stem else name)
+    return _taggable_name(f"x.{ending}" if dot and stem and name.lower() not in _WHOLE_NAMES else name)
 
 
 @lru_cache(maxsize=4096)
@@ -104,7 +107,7 @@ def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tag
         # One poisonous file must not cost the others their symbols.
         by_tree, by_ctags = [*by_tree, *by_ctags], []
     files = [FileTags(path, ctags.ENGINE, _with_fields(root, path, tagged.tags.get(path, ()))) for path in by_ctags]
-    files += [FileTags(path, SYNTAX_TREE, tags) for path in by_tree if (tags := _tree_tags(root, path)) is not None]
+    files += filter(None, (_by_tree(root, path) for path in by_tree))
     return Tagging(tuple(files), (tagged.problem,) if tagged.problem else ())
 
 
@@ -133,7 +136,7 @@ def _prefers_tree(path: str) -> bool:
         return False  # other people's bundles: large, and rarely asked about
     language = language_of(path)
     # A name that tells nothing may be a script, whose first line tells; ctags would not look.
-    return language is None or language.tree
+    return language is None or language.tree or not ctags.reads(path.rsplit("/", 1)[-1])
 
 
 def _is_misread(root: Path, path: str) -> bool:
@@ -142,12 +145,16 @@ def _is_misread(root: Path, path: str) -> bool:
     return pattern is not None and pattern.search(read_bytes(root, path) or b"") is not None
 
 
-def _tree_tags(root: Path, path: str) -> tuple[Tag, ...] | None:
+def _by_tree(root: Path, path: str) -> FileTags | None:
+    from code_intel_server.codebase.syntax import structure
+
     data = read_bytes(root, path)
-    if data is None or is_binary(data):
-        return None if data is None else ()
-    language = language_of(path, data)
-    return _outlined(data, language) if language else ()
+    if data is None:
+        return None
+    language = None if is_binary(data) else language_of(path, data)
+    if language is not None and not structure.has_queries(language):
+        return FileTags(path, NO_ENGINE, ())
+    return FileTags(path, SYNTAX_TREE, _outlined(data, language) if language else ())
 
 
 def _outlined(data: bytes, language: Language) -> tuple[Tag, ...]:

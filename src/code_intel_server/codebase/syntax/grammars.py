@@ -166,7 +166,7 @@ class Parsed:
         return tuple(part for part in parsed if part)
 
 
-def has_grammar(language: Language | None) -> bool:
+def has_queries(language: Language | None) -> bool:
     """Whether the language has a grammar and a query file."""
     return language is not None and bool(language.grammar) and _query_text(language.name) is not None
 

@@ -6,7 +6,7 @@ costs nothing to import; this module brings the grammars with it, so import it o
 
 from code_intel_server.codebase.files.languages import Language
 from code_intel_server.codebase.syntax.blocks import Borders, blocks_of, lead_line
-from code_intel_server.codebase.syntax.grammars import Parsed, has_grammar, parse, readable
+from code_intel_server.codebase.syntax.grammars import Parsed, has_queries, parse, readable
 from code_intel_server.codebase.syntax.outlines import outline_of
 from code_intel_server.codebase.syntax.uses import Uses, structure_of, symbol_at
 from code_intel_server.codebase.syntax.values import Outline
@@ -16,7 +16,7 @@ __all__ = [
     "Parsed",
     "Uses",
     "blocks_of",
-    "has_grammar",
+    "has_queries",
     "lead_line",
     "outline",
     "outline_of",

@@ -112,7 +112,7 @@ def _pieces(
     if strategy is ChunkStrategy.AST and language is not None and language.name != "markdown":
         from code_intel_server.codebase.syntax import structure
 
-        parsed = structure.parse(data, language) if structure.has_grammar(language) else None
+        parsed = structure.parse(data, language) if structure.has_queries(language) else None
         if parsed is not None:
             lines, outline = TokenLines(parsed.text.decode("utf-8", "replace")), structure.outline_of(parsed)
 

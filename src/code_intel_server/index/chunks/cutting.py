@@ -121,7 +121,7 @@ def to_frame(path: str, cut: Cut | None) -> tuple[dict[str, Any], bytes]:
     state = cut.state
     head = {
         "path": path,
-        "state": [state.size, state.mtime_ns, state.digest.hex(), state.indexed_ns, state.language],
+        "state": [state.size, state.ctime_ns, state.digest.hex(), state.indexed_ns, state.language],
         "skipped": cut.skipped,
         "chunks": [
             (
@@ -142,7 +142,7 @@ def from_frame(head: dict[str, Any], body: bytes) -> Cut | None:
     if "state" not in head:
         return None
     path = str(head["path"])
-    size, mtime_ns, digest, indexed_ns, language = head["state"]
+    size, ctime_ns, digest, indexed_ns, language = head["state"]
     chunks, terms, digests = [], [], []
     for (ident, start, end, text, kind, symbol, scope, header, names), about, words, of_passage in head["chunks"]:
         chunks.append(Chunk(ident, path, start, end, text, kind, symbol, scope, header, tuple(names)))
@@ -152,5 +152,5 @@ def from_frame(head: dict[str, Any], body: bytes) -> Cut | None:
     if ends[-1] != len(body):
         raise ValueError("the bags do not fit")
     bags = [body[start:end] for start, end in pairwise(ends)]
-    state = FileState(path, size, mtime_ns, bytes.fromhex(digest), indexed_ns, language)
+    state = FileState(path, size, ctime_ns, bytes.fromhex(digest), indexed_ns, language)
     return Cut(state, skipped=head["skipped"]) if head["skipped"] else Cut(state, chunks, terms, digests, bags)

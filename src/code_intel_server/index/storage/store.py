@@ -206,7 +206,7 @@ CREATE TABLE outbox (
 
     def touch(self, states: Iterable[FileState]) -> None:
         """Remember new stat values of files whose content has not changed."""
-        rows = [(s.size, s.mtime_ns, s.indexed_ns, s.path) for s in states]
+        rows = [(s.size, s.ctime_ns, s.indexed_ns, s.path) for s in states]
         if rows:
             with self.writing() as connection:
                 connection.executemany(f"UPDATE files SET size = ?, mtime_ns = ?, indexed_ns = ? {_AT_PATH}", rows)
@@ -221,7 +221,7 @@ CREATE TABLE outbox (
         paths = [state.path for state, _ in files]
         ids = self.contents.path_ids(paths)
         rows = [
-            (ids[s.path], s.size, s.mtime_ns, s.digest, s.indexed_ns, s.language, *(content or (None, None, None)))
+            (ids[s.path], s.size, s.ctime_ns, s.digest, s.indexed_ns, s.language, *(content or (None, None, None)))
             for s, content in files
         ]
         with self.writing() as connection, _changing(connection, paths):

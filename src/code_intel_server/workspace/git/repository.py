@@ -1,4 +1,4 @@
-"""The one git door: a repository, its refs and objects, by fixed argument lists in one of three manners (`git_child`).
+"""The one git door: a repository, its refs and objects, by fixed argument lists in one of three manners (`child`).
 
 Text of an agent reaches git only as standard input, after validation, or behind `--`; never as an option.
 """
