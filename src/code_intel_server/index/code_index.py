@@ -167,7 +167,7 @@ class CodeIndex:
         should_stop: Callable[[], bool] = lambda: False,
         rebuild: bool = False,
     ) -> SyncReport:
-        """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing, or by joining a call that does so.
+        """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing.
 
         Raises Rejected('tool_errors.sync_index.not_owner') where another process owns the index, Unavailable where it was
         closed meanwhile. What cannot be written (full disk) is in the report's notes.
@@ -182,7 +182,7 @@ class CodeIndex:
         except sqlite3.OperationalError as error:
             return SyncReport(notes=(f"The index could not be written: {error}",), cancelled=True)
         except sqlite3.DatabaseError as error:
-            # Not what was open at first: a rebuild, this one or one it has joined, has made another file.
+            # Not what was open at first: a rebuild has made another file.
             if trouble := self._damaged(opened, str(error), opened.synchroniser.seen_at):
                 return SyncReport(notes=trouble, cancelled=True)
             report = opened.background.run_now(progress, should_stop)
