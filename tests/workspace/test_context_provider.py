@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract.nodes import Broken
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
-from code_intel_server.flow.ports import Documents
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.context_edit import with_values
 from code_intel_server.workspace.project.context_provider import Context, ContextProvider, load_context
@@ -358,7 +357,7 @@ def test_any_printable_summary_comes_back_as_it_was_given(
 def test_documents_are_what_document_search_matches_and_client_files_are_none(tmp_path: Path) -> None:
     scaffold = {"CLAUDE.md": "", "AGENTS.md": "", ".claude/commands/code.md": "", ".code-intel/verifiers/a.md": "", ".codex/skills/x.md": "", ".agents/skills/code/SKILL.md": "", "node_modules/x/README.md": "", "pkg/node_modules/y.md": "", "src/a.py": ""}  # fmt: skip
     assert not provider(tmp_path, scaffold).any_document()
-    one: Documents = provider(tmp_path, {"pkg/AGENTS.md": "nested ones are the project's own"})
+    one = provider(tmp_path, {"pkg/AGENTS.md": "nested ones are the project's own"})
     assert one.any_document()
     more = provider(tmp_path, {"docs/deep/guide.md": "", "README.md": ""})
     assert sorted(more.documents()) == ["README.md", "docs/deep/guide.md", "pkg/AGENTS.md"]

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.flow.ports import Ledger
 from code_intel_server.workspace.state import journals
 from code_intel_server.workspace.state.journals import Journal, LedgerFile, decode_record, encode_record
 
@@ -222,7 +221,7 @@ def test_the_ledger_survives_a_restart_with_order_and_files(tmp_path: Path) -> N
     first = ledger(path)
     first.add("search_text", "EXPLORATION", "ok", 3, ["src/a.py", "ü.py"])
     first.add("find_definitions", "EXPLORATION", "failed")
-    again: Ledger = ledger(path)
+    again = ledger(path)
     assert again.entries() == first.entries()
     assert again.entries()[0].files == ("src/a.py", "ü.py")
     third = ledger(path).add("query", "Q1", "ok")

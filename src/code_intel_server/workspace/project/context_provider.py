@@ -83,7 +83,7 @@ class ProjectRules:
 
 
 class ContextProvider:
-    """The project's context and prompts for one session, read when it is made; implements `flow.ports.Documents`."""
+    """The project's context and prompts for one session, read when it is made."""
 
     def __init__(self, project: Project, library: PromptLibrary | None = None) -> None:
         self._project = project
