@@ -250,45 +250,6 @@ def test_a_folder_that_goes_away_or_is_closed_does_not_end_the_walk(
     assert list(one.documents()) == ["open/b.md"]
 
 
-def test_a_project_without_documents_is_read_once_and_a_new_document_is_seen_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = provider(tmp_path, {f"src/d{number}/m.py": "" for number in range(20)})
-    for folder in (tmp_path, tmp_path / "src", *(tmp_path / "src").iterdir()):
-        os.utime(folder, (10**9, 10**9))  # settled: a folder that has just changed is read again
-    read: list[str] = []
-    real = os.scandir
-
-    def counted(folder: Path) -> object:
-        read.append(Path(folder).name)
-        return real(folder)
-
-    monkeypatch.setattr(os, "scandir", counted)
-    assert not one.any_document()
-    assert len(read) == 22
-    assert not one.any_document()
-    assert len(read) == 22
-    (tmp_path / "src" / "d7" / "new.md").touch()
-    assert one.any_document()
-    assert read[22:] == ["d7"]
-
-
-def test_a_folder_that_could_not_be_read_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = provider(tmp_path, {"closed/a.md": ""})
-    os.utime(tmp_path / "closed", (10**9, 10**9))
-    real = os.scandir
-
-    def closed(folder: Path) -> object:
-        if Path(folder).name == "closed":
-            raise PermissionError(13, "Permission denied")
-        return real(folder)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "scandir", closed)
-        assert not one.any_document()
-    assert one.any_document()
-
-
 def test_a_walk_over_a_giant_tree_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("code_intel_server.workspace.project.document_walk.MAX_FILES_SEEN", 10)
     one = provider(tmp_path, {f"src/{number:02}.py": "" for number in range(20)} | {"src/zz.md": ""})
