@@ -21,9 +21,11 @@ from tests.index.builders import (
     SAMPLE,
     HashEncoder,
     everything_found,
+    indexed,
     lister,
     make_index,
     manager_of,
+    owns,
     ready,
     write_files,
 )
@@ -137,7 +139,7 @@ def test_a_sync_under_way_fills_the_file_that_took_the_place_of_a_damaged_one(pr
     index._damaged(opened, "malformed", 0)
     held.go_on.set()
     thread.join(LONG)
-    assert index.status().files == len(SAMPLE)
+    assert indexed(index) == len(SAMPLE)
     index.close()
 
 
@@ -155,7 +157,7 @@ def test_a_sync_that_finds_damage_fills_the_new_file_at_once(project: Path, monk
     monkeypatch.setattr(store, "files", files)
     assert opened.background is not None
     opened.background.start().join(LONG)
-    assert (index.status().files, opened.background.trouble) == (len(SAMPLE), "")
+    assert (indexed(index), opened.background.trouble) == (len(SAMPLE), "")
     index.close()
 
 
@@ -252,7 +254,7 @@ def test_a_rebuild_that_is_stopped_before_it_begins_leaves_the_index_as_it_is(pr
     index = make_index(project)
     index.sync()
     assert index.sync(rebuild=True, should_stop=lambda: True).cancelled
-    assert (store_of(index).epoch, index.status().files) == (0, len(SAMPLE))
+    assert (store_of(index).epoch, indexed(index)) == (0, len(SAMPLE))
     index.close()
 
 
@@ -404,7 +406,7 @@ def test_who_owned_a_cache_that_was_removed_leaves_it_to_whoever_has_made_it_aga
     shutil.rmtree(project / ".code-intel" / "cache")
     other = make_index(project)
     other.sync()
-    assert (other.status().owner, index.status().owner) == (True, False)
-    assert not index.status().owner
+    assert (owns(other), owns(index)) == (True, False)
+    assert not owns(index)
     index.close()
     other.close()

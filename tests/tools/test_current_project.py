@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 from tests.e2e.driver import git, repository
+from tests.index.builders import indexed
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.flow.payloads import digest
@@ -122,7 +123,7 @@ def test_a_clean_that_rebuilds_the_index_too_tells_of_both(current: CurrentProje
     answer = current.sessions.start("", "MODIFY", {"clean": True, "rebuild": True})
     assert (answer["phase"], current.sessions.active) == ("SESSION_ABANDONED", None)
     assert str(answer["message"]).startswith("Cleaned: ")
-    assert f"Index rebuilt: {current.services.index.status().files} files" in str(answer["message"])
+    assert f"Index rebuilt: {indexed(current.services.index)} files" in str(answer["message"])
     assert "rebuilt" not in str(current.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True}))
 
 

@@ -36,7 +36,6 @@ from code_intel_server.index.values import (
     Hit,
     IndexSettings,
     SearchAnswer,
-    Status,
     SyncProgress,
     SyncReport,
 )
@@ -231,21 +230,6 @@ class CodeIndex:
         scores = encoder.encode(list(texts), "passage") @ encoder.encode([query], "query")[0]
         return tuple(round(float(score), 4) for score in scores)
 
-    def status(self) -> Status:
-        """The state of the index."""
-        opened = self._open()
-        store = opened.store
-        return Status(
-            owner=opened.background is not None,
-            files=store.count("files") if store else 0,
-            chunks=store.count("chunks") if store else 0,
-            pending=opened.pending,
-            engine=opened.engine(meaning=self._embedder() is not None),
-            model=store.meta("model") if store else "",
-            age_hours=opened.age_hours(),
-            notes=(*opened.gaps(), *opened.remarks(), *self._encoder_notes()),
-        )
-
     def close(self) -> None:
         """Stop what runs, end the ChromaDB child, let another process own the index; a call that comes late finds nothing."""
         with self._lock, contextlib.ExitStack() as ends:
@@ -344,7 +328,6 @@ class CodeIndex:
             complete=not gaps,
             collection=collection,
             agreements=agreements,
-            forest_skipped=collection is Collection.MAP,
             pending=opened.pending,
             indexed_files=opened.store.count("files") if opened.store else 0,
             notes=(*gaps, *opened.remarks()),

@@ -207,7 +207,6 @@ class SearchAnswer:
     complete: bool
     collection: Collection = Collection.FOREST
     agreements: tuple[Agreement, ...] = ()
-    forest_skipped: bool = False
     pending: int = 0
     indexed_files: int = 0
     notes: tuple[str, ...] = ()
@@ -229,17 +228,3 @@ class SyncReport:
     seconds: float = 0.0
     cancelled: bool = False
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of the index. `age_hours` since the last complete sync, None where there was none."""
-
-    owner: bool
-    files: int
-    chunks: int
-    pending: int
-    engine: str
-    model: str
-    age_hours: float | None
-    notes: tuple[str, ...]
