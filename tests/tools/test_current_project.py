@@ -278,7 +278,7 @@ def test_a_refresh_of_the_symbols_ends_with_the_desk(current: CurrentProject) ->
     current.services.close()
     current.services.refresh_symbols()
     refreshed()
-    assert current.services.explorer.cache.store.count() == (0, 0)
+    assert current.services.explorer.cache.store.empty
 
 
 def test_lookups_outside_a_session_leave_no_trace_in_git(current: CurrentProject, tmp_path: Path) -> None:
