@@ -1,5 +1,6 @@
 """find_definitions: where a symbol is defined, from the symbol cache (SPEC 2, SPEC 8)."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -115,7 +116,7 @@ def find_definitions(
     `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
     Raises Rejected('tool_errors.query.no_symbol') and the errors of `path_inside`.
     """
-    below, began = path_inside(project.root, path), cache.now()
+    below, began = path_inside(project.root, path), time.monotonic()
     wanted = _taken_apart(symbol, kind, below, match)
     problems, walked_at = bring_up_to_date(project, cache, symbol, match)
     found = _found(cache, wanted)
@@ -124,7 +125,7 @@ def find_definitions(
         found = _found(cache, wanted)
     if not found and walked_at < began:
         cache.verify(fresh=True)
-        left = max(DEFINITION_SECONDS - (cache.now() - began), _LEAST_SECONDS)
+        left = max(DEFINITION_SECONDS - (time.monotonic() - began), _LEAST_SECONDS)
         problems, _ = bring_up_to_date(project, cache, symbol, match, seconds=min(left, SEARCH_SECONDS))
         found = _found(cache, wanted)
     asked = page.cut(found)
