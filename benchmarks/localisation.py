@@ -52,8 +52,7 @@ def opened(issue: dict[str, Any], arguments: argparse.Namespace) -> CodeIndex:
         (root / ".code-intel").mkdir()
     (root / ".code-intel/config.json").write_text(_CONFIG)
     index = ProjectServices(root).index
-    if not index.status().files:
-        index.sync()
+    index.sync()
     return index
 
 

@@ -45,7 +45,6 @@ _OURS = {
 """What is applied to our own texts alone: by the beginning of its place."""
 
 _CUT = {
-    "tools.session.lanes._NAME": (2_000, "of a longer request the beginning is read"),
     "codebase.query_router.": (2_000, "a question is cut at MAX_QUESTION"),
     "codebase.query_router:": (2_000, "a question is cut at MAX_QUESTION"),
     "codebase.evidence.dead_code.": (600, "a longer statement does something"),
@@ -54,8 +53,6 @@ _CUT = {
     "codebase.evidence.stubs._DRESS": (600, "a longer statement is no stub"),
     "codebase.evidence.stubs._compiled": (600, "a longer statement is no stub"),
     "index.retrieval.lexical._DOUBLED": (64, "a longer word has no terms"),
-    "codebase.symbols.freshness._MARK": (4_096, "beside a signature's own length 4,096 bytes are read"),
-    "codebase.symbols.freshness._COMMENT": (4_096, "beside a signature's own length 4,096 bytes are read"),
     "codebase.syntax.markup._MIXIN_CALL": (400, "so far is looked behind a name"),
 }
 """What no longer text is given to, and why: within that it must be quick."""
@@ -66,9 +63,6 @@ _GIVEN_ON = {
     r"codebase\.evidence\.stubs\._compiled.*": "fullmatch",
 }
 """How that is applied which is not called by its name."""
-
-_ELSEWHERE = ("codebase.weakening.",)
-"""What has a test of its own (`test_no_text_takes_long`): each of its hundred patterns would be tried in three ways here, for a minute and a half."""
 
 _ANCHORED = {"match", "fullmatch"}
 _METHODS = {*_ANCHORED, "search", "findall", "finditer", "sub", "subn", "split", "scanner"}
@@ -359,7 +353,7 @@ def _every() -> list[_Tried]:
     ]
     found: dict[tuple[object, int], _Tried] = {}
     for tried in (*_expressions(), *made):
-        if tried.where.startswith((*_ELSEWHERE, *(begin for begins in _OURS.values() for begin in begins))):
+        if tried.where.startswith(tuple(begin for begins in _OURS.values() for begin in begins)):
             continue
         given = next((how for place, how in _GIVEN_ON.items() if re.fullmatch(place, tried.where)), None)
         tried.methods = {given} if given else tried.methods or {"finditer"}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from itertools import takewhile
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -25,6 +26,11 @@ from code_intel_server.flow.ports import Author, Ports, SymbolRelevance
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
 from code_intel_server.tools.session.answers import first_instruction
+from code_intel_server.workspace.branches import BranchManager
+from code_intel_server.workspace.project.context_provider import ContextProvider
+from code_intel_server.workspace.proofs import ProofRunner
+from code_intel_server.workspace.state.journals import LedgerFile
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import (
     Beside,
     Change,
@@ -506,13 +512,13 @@ class Session:
         self.contract = Contract.load(None)
         self.saved: list[GitIntent] = []
         self.ports = Ports(
-            branches=WorldBranches(self.world),
-            tree=WorldTree(self.world),
+            branches=cast("BranchManager", WorldBranches(self.world)),
+            tree=cast("TreeJudge", WorldTree(self.world)),
             evidence=WorldEvidence(self.world),
-            proofs=WorldProofs(self.world),
-            documents=WorldDocuments(self.world),
+            proofs=cast("ProofRunner", WorldProofs(self.world)),
+            documents=cast("ContextProvider", WorldDocuments(self.world)),
             relevance=WorldRelevance(self.world),
-            ledger=WorldLedger(self.world),
+            ledger=cast("LedgerFile", WorldLedger(self.world)),
             user=WorldUser(self.world),
             record=self.saved.append,
             progress=lambda _done, _total, _message: None,

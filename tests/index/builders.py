@@ -98,6 +98,17 @@ def engine_of(index: CodeIndex) -> str:
     return index.search("login throttle").engine
 
 
+def indexed(index: CodeIndex, what: str = "files") -> int:
+    """How many files, or chunks, the index has."""
+    store = index._open().store
+    return store.count(what) if store else 0
+
+
+def owns(index: CodeIndex) -> bool:
+    """Whether this index, and no other of its project, is written."""
+    return index._open().background is not None
+
+
 def everything_found(index: CodeIndex) -> bool:
     """Whether ChromaDB finds every stored vector by itself, and holds nothing else where no other checkout shares it."""
     manager, store = manager_of(index), index._open().store

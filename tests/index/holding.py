@@ -21,32 +21,6 @@ class Held:
         assert self.go_on.wait(LONG)
 
 
-class Queue:
-    """A lock that tells when somebody begins to wait for it, or to hold it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._arrived = threading.Semaphore(0)
-        self._waiting: set[int] = set()
-
-    def acquire(self, *, timeout: float) -> bool:
-        me = threading.get_ident()
-        if me not in self._waiting:
-            self._waiting.add(me)
-            self._arrived.release()
-        if not self._lock.acquire(timeout=timeout):
-            return False
-        self._waiting.discard(me)
-        return True
-
-    def release(self) -> None:
-        self._lock.release()
-
-    def await_arrivals(self, count: int) -> None:
-        for _ in range(count):
-            assert self._arrived.acquire(timeout=LONG)
-
-
 def aside(call: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
     """The call in a thread of its own, and what it raised."""
     raised: list[BaseException] = []

@@ -13,7 +13,7 @@ from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
 from code_intel_server.index.retrieval import search
 from code_intel_server.tools.services import ProjectServices
-from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
+from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, owns, write_files
 from tests.index.holding import LONG, OFF, Held, aside
 
 
@@ -122,7 +122,7 @@ def test_a_desk_that_was_left_before_its_index_was_made_holds_none(project: Path
     services.close()
     services.index.start()
     other = make_index(project)
-    assert other.status().owner
+    assert owns(other)
     other.close()
 
 

@@ -21,7 +21,7 @@ from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
 from code_intel_server.index.vectors.embedding import Encoder, load_encoder
-from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
+from tests.index.builders import SAMPLE, HashEncoder, indexed, lister, make_index, owns, write_files
 
 OFF = IndexSettings(chroma=ChromaSettings(mode=ChromaMode.OFF))
 
@@ -128,7 +128,7 @@ def test_an_empty_question_is_refused(index: CodeIndex) -> None:
 )
 def test_no_question_is_too_odd(index: CodeIndex, query: str) -> None:
     index.search(query)
-    assert index.status().chunks > 0
+    assert indexed(index, "chunks") > 0
 
 
 def test_a_file_changed_since_the_sync_is_answered_as_it_is_now(index: CodeIndex, project: Path) -> None:
@@ -181,7 +181,7 @@ def test_an_unknown_chunk_is_refused(index: CodeIndex) -> None:
 def test_the_same_question_hits_map_and_skips_forest(index: CodeIndex) -> None:
     index.record("Where are logins slowed down?", ["LoginThrottle.allow"], ["src/auth/throttle.py"], "20260101_000000")
     answer = index.search("where are logins  slowed down?")
-    assert (answer.collection, answer.forest_skipped) == (Collection.MAP, True)
+    assert answer.collection is Collection.MAP
     assert answer.agreements[0].score >= 0.7
     assert answer.hits[0].path == "src/auth/throttle.py"
     assert index.search("where are logins slowed down?", collection=Collection.FOREST).collection is Collection.FOREST
@@ -283,7 +283,7 @@ def test_a_second_process_reads_by_meaning_and_takes_over_when_the_owner_ends(in
     assert second.search("arrives late").hits[0].path == "src/late.py"  # by vectors that came since
     index.close()
     deadline = time.monotonic() + 10
-    while not second.status().owner:
+    while not owns(second):
         assert time.monotonic() < deadline
     assert second.sync().unchanged == len(SAMPLE) + 1
     second.close()
@@ -376,7 +376,7 @@ def test_a_folder_that_cannot_be_made_is_worked_around(project: Path) -> None:
     index = make_index(project)
     answer = index.search("login throttle")
     assert answer.hits[0].path == "src/auth/throttle.py"
-    assert any("temporary folder" in note for note in index.status().notes)
+    assert any("temporary folder" in note for note in answer.notes)
     index.close()
 
 
@@ -393,12 +393,12 @@ def test_a_folder_that_may_only_be_read_is_answered_from(project: Path, *, index
     index = make_index(project)
     try:
         answer = index.search("login throttle", wait=60)
-        notes = " ".join(index.status().notes)
     finally:
         index.close()
         for path in folders:
             path.chmod(0o755)
     assert answer.hits[0].path == "src/auth/throttle.py"
+    notes = " ".join(answer.notes)
     assert "cannot be written" in notes or "temporary folder" in notes
 
 
@@ -424,7 +424,7 @@ def test_the_index_starts_itself_only_when_it_is_due(project: Path) -> None:
     index = make_index(project)
     index.start()
     index.sync()
-    assert index.status().age_hours is not None
+    assert index._open().age_hours() is not None
     index.close()
     again = make_index(project)
     again.start()
@@ -449,7 +449,7 @@ def test_a_closed_index_leaves_no_thread_and_frees_the_lock(project: Path) -> No
     index.close()
     assert not [one for one in set(threading.enumerate()) - before if one.name in {"index-sync", "chroma"}]
     other = make_index(project)
-    assert other.status().owner
+    assert owns(other)
     other.close()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from code_intel_server.index.chunks.cutter import MIN_FILES_FOR_PROCESSES
 from code_intel_server.index.values import ChromaMode
-from tests.index.builders import children_of, everything_found, everything_held, make_index, ready, write_files
+from tests.index.builders import children_of, everything_found, everything_held, make_index, owns, ready, write_files
 
 SEED = 20261121
 WORDS = [
@@ -115,10 +115,10 @@ def kill_often(
             index = make_index(project, mode=ChromaMode.LOCAL)
             report = index.sync()
             assert report.files == count
-            assert ready(index), index.status().notes
+            assert ready(index), index.search("login").notes
             whole = everything_found if count == SMALL else everything_held
             assert whole(index), f"after kill {round_} with seed {SEED}"
-            assert index.status().owner
+            assert owns(index)
             index.close()
 
 

@@ -14,20 +14,22 @@ from code_intel_server.index import map as map_
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.storage.rows import OutboxItem
 from code_intel_server.index.storage.store import Store
-from code_intel_server.index.sync import JOINED
+from code_intel_server.index.sync import WAITING
 from code_intel_server.index.values import Agreement, ChromaMode, SyncReport
 from code_intel_server.index.vectors.dense import BruteForce
 from tests.index.builders import (
     SAMPLE,
     HashEncoder,
     everything_found,
+    indexed,
     lister,
     make_index,
     manager_of,
+    owns,
     ready,
     write_files,
 )
-from tests.index.holding import LONG, OFF, Held, Queue, aside
+from tests.index.holding import LONG, OFF, Held, aside
 
 
 @pytest.fixture
@@ -137,7 +139,7 @@ def test_a_sync_under_way_fills_the_file_that_took_the_place_of_a_damaged_one(pr
     index._damaged(opened, "malformed", 0)
     held.go_on.set()
     thread.join(LONG)
-    assert index.status().files == len(SAMPLE)
+    assert indexed(index) == len(SAMPLE)
     index.close()
 
 
@@ -155,169 +157,63 @@ def test_a_sync_that_finds_damage_fills_the_new_file_at_once(project: Path, monk
     monkeypatch.setattr(store, "files", files)
     assert opened.background is not None
     opened.background.start().join(LONG)
-    assert (index.status().files, opened.background.trouble) == (len(SAMPLE), "")
+    assert (indexed(index), opened.background.trouble) == (len(SAMPLE), "")
     index.close()
 
 
-def test_a_rebuild_does_not_wait_for_a_sync_whose_work_it_throws_away(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = make_index(project)
-    opened, store, held = index._open(), store_of(index), Held()
-    really_write, written = store.write, []
+class HeldWrite:
+    """An index of which one call, asked for first, is held while it writes."""
 
-    def write(files: Sequence[object]) -> None:
-        written.append(len(files))
-        if len(written) == 1:
-            held.wait()
-        really_write(files)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(store, "write", write)
-    assert opened.background is not None
-    opened.background.start()
-    assert held.entered.wait(LONG)
-    rebuilding, raised = aside(lambda: index.sync(rebuild=True))
-    assert opened.synchroniser is not None
-    assert opened.synchroniser._turns.in_vain.wait(LONG)
-    held.go_on.set()
-    rebuilding.join(LONG)
-    assert (raised, index.status().files) == ([], len(SAMPLE))
-    index.close()
-
-
-class TwoRebuilds:
-    """Of two rebuilds the first is held while it writes what it has read; the second has asked by then."""
-
-    def __init__(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.index = make_index(project)
-        self.index.sync()
-        store, self.queue = store_of(self.index), Queue()
-        self.first_of_all, self._held = store.epoch, Held()
-        synchroniser = self.index._open().synchroniser
-        assert synchroniser is not None
-        monkeypatch.setattr(synchroniser._turns, "running", self.queue)
+    def __init__(self, project: Path, monkeypatch: pytest.MonkeyPatch, *, rebuild: bool) -> None:
+        self.index, self.held = make_index(project), Held()
+        store = store_of(self.index)
         really_write = store.write
 
         def write(files: Sequence[object]) -> None:
-            if not self._held.entered.is_set():
-                self._held.wait()
+            if not self.held.entered.is_set():
+                self.held.wait()
             really_write(files)  # type: ignore[arg-type]
 
         monkeypatch.setattr(store, "write", write)
-        self._stopped = threading.Event()
+        self._asked: list[tuple[threading.Thread, list[BaseException]]] = []
         self.reports: dict[str, SyncReport] = {}
-        self._first, _ = aside(lambda: self._rebuild("first", self._stopped.is_set))
-        assert self._held.entered.wait(LONG)
-        self._second, _ = aside(lambda: self._rebuild("second"))
-        self.queue.await_arrivals(2)
+        self.ask("first", rebuild=rebuild)
+        assert self.held.entered.wait(LONG)
 
-    def _rebuild(self, name: str, should_stop: Callable[[], bool] = lambda: False) -> None:
-        self.reports[name] = self.index.sync(rebuild=True, should_stop=should_stop)
+    def ask(self, name: str, *, rebuild: bool) -> None:
+        """Ask for one more, and wait until it waits for its turn."""
+        waits = threading.Event()
 
-    def stop_the_first(self) -> None:
-        self._stopped.set()
+        def progress(done: int, total: int, message: str) -> None:
+            if message == WAITING:
+                waits.set()
 
-    def go_on(self) -> tuple[SyncReport, SyncReport]:
-        self._held.go_on.set()
-        for thread in (self._first, self._second):
+        def work() -> None:
+            self.reports[name] = self.index.sync(rebuild=rebuild, progress=progress)
+
+        self._asked.append(aside(work))
+        assert name == "first" or waits.wait(LONG)
+
+    def go_on(self) -> None:
+        self.held.go_on.set()
+        for thread, raised in self._asked:
             thread.join(LONG)
-        return self.reports["first"], self.reports["second"]
+            assert raised == []
 
 
-def test_a_rebuild_joins_one_that_is_under_way_and_both_are_told_what_was_done(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rebuild", [True, False])
+def test_who_asks_for_a_rebuild_beside_another_run_gets_one_and_nothing_is_missing(
+    project: Path, monkeypatch: pytest.MonkeyPatch, rebuild: bool
 ) -> None:
-    two = TwoRebuilds(project, monkeypatch)
-    write_files(project, {"src/late.py": "def late():\n    return 1\n"})
-    first, second = two.go_on()
+    asked = HeldWrite(project, monkeypatch, rebuild=rebuild)
+    asked.ask("second", rebuild=True)
+    asked.go_on()
+    first, second = asked.reports["first"], asked.reports["second"]
     assert (first.cancelled, second.cancelled) == (False, False)
-    assert store_of(two.index).epoch == two.first_of_all + 1
-    assert (first.files, first.added) == (len(SAMPLE), len(SAMPLE))
-    # What changed after the first had looked is in what the second answers with.
-    assert (second.files, second.added, second.unchanged) == (len(SAMPLE) + 1, len(SAMPLE) + 1, 0)
-    assert second.chunks > first.chunks
-    assert ([JOINED in one.notes for one in (first, second)]) == [False, True]
-    two.index.close()
-
-
-def test_a_third_rebuild_does_not_cut_short_what_the_one_that_joined_takes_in(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    two = TwoRebuilds(project, monkeypatch)
-    store, held = store_of(two.index), Held()
-    really_files, looks, third = store.files, [], []
-
-    def files() -> object:
-        looks.append(threading.current_thread().name)
-        if len(set(looks)) == 1 and not held.entered.is_set():
-            held.entered.set()
-            third.append(aside(lambda: two.index.sync(rebuild=True))[0])
-            two.queue.await_arrivals(1)
-        return really_files()
-
-    monkeypatch.setattr(store, "files", files)
-    write_files(project, {"src/late.py": "def late():\n    return 1\n"})
-    first, second = two.go_on()
-    third[0].join(LONG)
-    assert (first.cancelled, second.cancelled) == (False, False)
-    assert (second.files, JOINED in second.notes) == (len(SAMPLE) + 1, True)
-    two.index.close()
-
-
-def test_a_rebuild_that_waited_for_one_that_was_stopped_does_it_itself(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    two = TwoRebuilds(project, monkeypatch)
-    two.stop_the_first()
-    first, second = two.go_on()
-    assert (first.cancelled, second.cancelled) == (True, False)
-    assert store_of(two.index).epoch == two.first_of_all + 2
-    assert (second.files, second.added, JOINED in second.notes) == (len(SAMPLE), len(SAMPLE), False)
-    two.index.close()
-
-
-def test_a_sync_beside_a_rebuild_answers_with_what_that_did(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = TwoRebuilds(project, monkeypatch)
-    plain: list[SyncReport] = []
-    beside, raised = aside(lambda: plain.append(two.index.sync()))
-    two.queue.await_arrivals(1)
-    two.go_on()
-    beside.join(LONG)
-    assert raised == []
-    assert (plain[0].cancelled, plain[0].added, plain[0].files) == (False, len(SAMPLE), len(SAMPLE))
-    assert JOINED in plain[0].notes
-    two.index.close()
-
-
-def test_a_sync_that_a_rebuild_ends_waits_for_it_and_answers_with_what_it_did(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = make_index(project)
-    store, held, written = store_of(index), Held(), list[int]()
-    really_write = store.write
-
-    def write(files: Sequence[object]) -> None:
-        written.append(len(files))
-        if len(written) == 1:
-            held.wait()
-        really_write(files)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(store, "write", write)
-    reports: dict[str, SyncReport] = {}
-    plain, _ = aside(lambda: reports.update(plain=index.sync()))
-    assert held.entered.wait(LONG)
-    rebuilding, _ = aside(lambda: reports.update(rebuild=index.sync(rebuild=True)))
-    synchroniser = index._open().synchroniser
-    assert synchroniser is not None
-    assert synchroniser._turns.in_vain.wait(LONG)
-    held.go_on.set()
-    for thread in (plain, rebuilding):
-        thread.join(LONG)
-    assert [(one.cancelled, one.added, one.files) for one in reports.values()] == [
-        (False, len(SAMPLE), len(SAMPLE))
-    ] * 2
-    assert JOINED in reports["plain"].notes
-    index.close()
+    assert (second.added, first.files, second.files) == (len(SAMPLE), len(SAMPLE), len(SAMPLE))
+    # A run that only takes in changes was ended, waited, and found all of them taken in.
+    assert (first.added, first.unchanged) == ((len(SAMPLE), 0) if rebuild else (0, len(SAMPLE)))
+    asked.index.close()
 
 
 class CancelledHereError(Exception):
@@ -329,57 +225,36 @@ class CancelledHereError(Exception):
 def test_who_waits_for_a_rebuild_is_let_go_at_once(
     project: Path, monkeypatch: pytest.MonkeyPatch, rebuild: bool, raises: bool
 ) -> None:
-    two = TwoRebuilds(project, monkeypatch)
-    reports, gone = list[SyncReport](), threading.Event()
+    asked = HeldWrite(project, monkeypatch, rebuild=True)
+    reports, waits, gone = list[SyncReport](), threading.Event(), threading.Event()
 
     def progress(done: int, total: int, message: str) -> None:
+        waits.set()
         if raises and gone.is_set():
             raise CancelledHereError
 
-    third, raised = aside(
+    second, raised = aside(
         lambda: reports.append(
-            two.index.sync(rebuild=rebuild, progress=progress, should_stop=lambda: gone.is_set() and not raises)
+            asked.index.sync(rebuild=rebuild, progress=progress, should_stop=lambda: gone.is_set() and not raises)
         )
     )
-    two.queue.await_arrivals(1)
+    assert waits.wait(LONG)
     gone.set()
-    third.join(LONG)  # the first rebuild is held all the while
+    second.join(LONG)  # the first rebuild is held all the while
     assert ([*map(type, raised)], [one.cancelled for one in reports]) == (
         ([CancelledHereError], []) if raises else ([], [True])
     )
-    first, second = two.go_on()
-    assert (first.cancelled, second.cancelled) == (False, False)
-    two.index.close()
-
-
-@pytest.mark.parametrize("rebuild", [True, False])
-def test_damage_found_after_joining_a_rebuild_is_mended_too(
-    project: Path, monkeypatch: pytest.MonkeyPatch, rebuild: bool
-) -> None:
-    two = TwoRebuilds(project, monkeypatch)
-    store = store_of(two.index)
-    really_files, reports = store.files, list[SyncReport]()
-    third, raised = aside(lambda: reports.append(two.index.sync(rebuild=rebuild)))
-    two.queue.await_arrivals(1)
-
-    def files() -> object:
-        if threading.current_thread() is third and store.epoch == two.first_of_all + 1:
-            raise sqlite3.DatabaseError("malformed")
-        return really_files()
-
-    monkeypatch.setattr(store, "files", files)
-    two.go_on()
-    third.join(LONG)
-    assert (raised, [one.cancelled for one in reports]) == ([], [False])
-    assert (store.epoch, two.index.status().files) == (two.first_of_all + 2, len(SAMPLE))
-    two.index.close()
+    asked.go_on()
+    assert not asked.reports["first"].cancelled
+    assert asked.index.sync().unchanged == len(SAMPLE)
+    asked.index.close()
 
 
 def test_a_rebuild_that_is_stopped_before_it_begins_leaves_the_index_as_it_is(project: Path) -> None:
     index = make_index(project)
     index.sync()
     assert index.sync(rebuild=True, should_stop=lambda: True).cancelled
-    assert (store_of(index).epoch, index.status().files) == (0, len(SAMPLE))
+    assert (store_of(index).epoch, indexed(index)) == (0, len(SAMPLE))
     index.close()
 
 
@@ -531,7 +406,7 @@ def test_who_owned_a_cache_that_was_removed_leaves_it_to_whoever_has_made_it_aga
     shutil.rmtree(project / ".code-intel" / "cache")
     other = make_index(project)
     other.sync()
-    assert (other.status().owner, index.status().owner) == (True, False)
-    assert not index.status().owner
+    assert (owns(other), owns(index)) == (True, False)
+    assert not owns(index)
     index.close()
     other.close()

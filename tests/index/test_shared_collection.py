@@ -10,7 +10,7 @@ import pytest
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
 from code_intel_server.tools.services import ProjectServices
-from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, manager_of, write_files
+from tests.index.builders import SAMPLE, HashEncoder, indexed, lister, make_index, manager_of, write_files
 from tests.index.chroma_server import chroma_server, free_port
 
 FILES = SAMPLE | {f"src/m{n}.py": f"def function_{n}():\n    return {n}\n" for n in range(20)}
@@ -73,7 +73,7 @@ def test_of_four_checkouts_of_one_repository_each_file_is_embedded_once(tmp_path
             with contextlib.closing(make_index(cold)) as alone:
                 alone.sync()
                 assert seen == answers(alone)
-                chunks = alone.status().chunks
+                chunks = indexed(alone, "chunks")
     assert embedded == [chunks, 1, 1, 1]
 
 

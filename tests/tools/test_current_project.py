@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 from tests.e2e.driver import git, repository
+from tests.index.builders import indexed
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.flow.payloads import digest
@@ -122,7 +123,7 @@ def test_a_clean_that_rebuilds_the_index_too_tells_of_both(current: CurrentProje
     answer = current.sessions.start("", "MODIFY", {"clean": True, "rebuild": True})
     assert (answer["phase"], current.sessions.active) == ("SESSION_ABANDONED", None)
     assert str(answer["message"]).startswith("Cleaned: ")
-    assert f"Index rebuilt: {current.services.index.status().files} files" in str(answer["message"])
+    assert f"Index rebuilt: {indexed(current.services.index)} files" in str(answer["message"])
     assert "rebuilt" not in str(current.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True}))
 
 
@@ -277,49 +278,7 @@ def test_a_refresh_of_the_symbols_ends_with_the_desk(current: CurrentProject) ->
     current.services.close()
     current.services.refresh_symbols()
     refreshed()
-    assert current.services.explorer.cache.store.count() == (0, 0)
-
-
-def test_calls_that_want_the_symbols_fresh_share_the_next_refresh_but_none_that_began_before(
-    current: CurrentProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began, go_on = threading.Semaphore(0), threading.Event()
-    explorer, refreshes = current.services.explorer, []
-    really_refresh = explorer.refresh_all
-
-    def refresh(**arguments: Any) -> object:
-        refreshes.append(len(explorer.cache.store.named("late")))
-        began.release()
-        assert go_on.wait(60)
-        return really_refresh(**arguments)
-
-    monkeypatch.setattr(explorer, "refresh_all", refresh)
-    current.services.refresh_symbols()
-    assert began.acquire(timeout=60)
-    (current.services.root / "late.py").write_text("def late():\n    return 1\n")
-    for _ in range(20):
-        current.services.refresh_symbols()
-    go_on.set()
-    refreshed()
-    assert (len(refreshes), len(explorer.cache.store.named("late"))) == (2, 1)
-    current.services.refresh_symbols()
-    refreshed()
-    assert len(refreshes) == 3
-
-
-def test_where_no_thread_can_be_started_the_next_call_that_wants_the_symbols_fresh_starts_one(
-    current: CurrentProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refused)
-        with pytest.raises(RuntimeError):
-            current.services.refresh_symbols()
-    current.services.refresh_symbols()
-    refreshed()
-    assert current.services.explorer.cache.store.count()[0] > 0
+    assert current.services.explorer.cache.store.empty
 
 
 def test_lookups_outside_a_session_leave_no_trace_in_git(current: CurrentProject, tmp_path: Path) -> None:

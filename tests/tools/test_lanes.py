@@ -40,7 +40,7 @@ def configure(current: CurrentProject, **settings: object) -> None:
     ("query", "names"),
     [
         ("Make main return two", []),
-        ("Let `main` and join_words() of src/app.py raise ValueErrors", ["main", "join_words", "src/app.py", "ValueErrors"]),
+        ("Let `main` and join_words() of src/app.py raise ValueErrors", ["main", "join_words", "ValueErrors", "src/app.py"]),
         ("Speed up click.echo, please.", ["click.echo"]),
         ("Fix parseArgs in utils/args.ts", ["parseArgs", "utils/args.ts"]),
     ],

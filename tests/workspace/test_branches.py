@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import Rejected, UserActionNeeded
-from code_intel_server.flow.ports import Branches, WorkTree
 from code_intel_server.workspace.branches.manager import BranchManager
 from code_intel_server.workspace.tree.tree import BIG_BYTES, TreeJudge
 from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, TaskBranch
@@ -309,13 +308,6 @@ def test_conflicts_never_reach_the_users_files(repo: Repo) -> None:
     repo.commit("merged by hand")
     result = manager(repo).merge(branch, SESSION, "", [], Intents().append, None)
     assert (repo.git("rev-parse", "main"), repo.read("a.py")) == (result.oid, "one = 'both'\n")
-
-
-def test_the_manager_and_the_judge_are_what_the_flow_asks_for(repo: Repo) -> None:
-    branches: Branches = manager(repo)
-    tree: WorkTree = TreeJudge(repo.path)
-    assert (branches.current(), branches.tip()) == ("main", repo.git("rev-parse", "HEAD"))
-    assert tree.snapshot()
 
 
 def test_a_users_untracked_file_changed_by_the_task_stays_and_is_kept_too(repo: Repo) -> None:

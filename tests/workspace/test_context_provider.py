@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract.nodes import Broken
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
-from code_intel_server.flow.ports import Documents
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.context_edit import with_values
 from code_intel_server.workspace.project.context_provider import Context, ContextProvider, load_context
@@ -251,45 +250,6 @@ def test_a_folder_that_goes_away_or_is_closed_does_not_end_the_walk(
     assert list(one.documents()) == ["open/b.md"]
 
 
-def test_a_project_without_documents_is_read_once_and_a_new_document_is_seen_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = provider(tmp_path, {f"src/d{number}/m.py": "" for number in range(20)})
-    for folder in (tmp_path, tmp_path / "src", *(tmp_path / "src").iterdir()):
-        os.utime(folder, (10**9, 10**9))  # settled: a folder that has just changed is read again
-    read: list[str] = []
-    real = os.scandir
-
-    def counted(folder: Path) -> object:
-        read.append(Path(folder).name)
-        return real(folder)
-
-    monkeypatch.setattr(os, "scandir", counted)
-    assert not one.any_document()
-    assert len(read) == 22
-    assert not one.any_document()
-    assert len(read) == 22
-    (tmp_path / "src" / "d7" / "new.md").touch()
-    assert one.any_document()
-    assert read[22:] == ["d7"]
-
-
-def test_a_folder_that_could_not_be_read_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = provider(tmp_path, {"closed/a.md": ""})
-    os.utime(tmp_path / "closed", (10**9, 10**9))
-    real = os.scandir
-
-    def closed(folder: Path) -> object:
-        if Path(folder).name == "closed":
-            raise PermissionError(13, "Permission denied")
-        return real(folder)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "scandir", closed)
-        assert not one.any_document()
-    assert one.any_document()
-
-
 def test_a_walk_over_a_giant_tree_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("code_intel_server.workspace.project.document_walk.MAX_FILES_SEEN", 10)
     one = provider(tmp_path, {f"src/{number:02}.py": "" for number in range(20)} | {"src/zz.md": ""})
@@ -358,7 +318,7 @@ def test_any_printable_summary_comes_back_as_it_was_given(
 def test_documents_are_what_document_search_matches_and_client_files_are_none(tmp_path: Path) -> None:
     scaffold = {"CLAUDE.md": "", "AGENTS.md": "", ".claude/commands/code.md": "", ".code-intel/verifiers/a.md": "", ".codex/skills/x.md": "", ".agents/skills/code/SKILL.md": "", "node_modules/x/README.md": "", "pkg/node_modules/y.md": "", "src/a.py": ""}  # fmt: skip
     assert not provider(tmp_path, scaffold).any_document()
-    one: Documents = provider(tmp_path, {"pkg/AGENTS.md": "nested ones are the project's own"})
+    one = provider(tmp_path, {"pkg/AGENTS.md": "nested ones are the project's own"})
     assert one.any_document()
     more = provider(tmp_path, {"docs/deep/guide.md": "", "README.md": ""})
     assert sorted(more.documents()) == ["README.md", "docs/deep/guide.md", "pkg/AGENTS.md"]

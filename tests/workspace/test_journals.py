@@ -11,10 +11,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from code_intel_server.flow.ports import Ledger
 from code_intel_server.workspace.state import journals
 from code_intel_server.workspace.state.journals import Journal, LedgerFile, decode_record, encode_record
 
@@ -116,17 +113,6 @@ def test_reading_stops_at_its_limit_of_bytes(tmp_path: Path) -> None:
     assert tail.truncated
 
 
-@given(st.lists(st.binary(max_size=40).filter(lambda line: b"\n" not in line), max_size=12), st.integers(1, 64))
-def test_reading_backwards_gives_the_same_lines_whatever_the_block(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], block: int
-) -> None:
-    path = tmp_path_factory.mktemp("lines") / "log"
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journals, "_BLOCK", block)
-        assert list(journals._lines_backwards(path, 1 << 20)) == [line for line in lines if line][::-1]
-
-
 def test_a_log_is_rotated_by_size_and_read_across_its_files(tmp_path: Path) -> None:
     path = tmp_path / "decisions.jsonl"
     journal = Journal(path, max_bytes=1000, keep=2)
@@ -222,7 +208,7 @@ def test_the_ledger_survives_a_restart_with_order_and_files(tmp_path: Path) -> N
     first = ledger(path)
     first.add("search_text", "EXPLORATION", "ok", 3, ["src/a.py", "ü.py"])
     first.add("find_definitions", "EXPLORATION", "failed")
-    again: Ledger = ledger(path)
+    again = ledger(path)
     assert again.entries() == first.entries()
     assert again.entries()[0].files == ("src/a.py", "ü.py")
     third = ledger(path).add("query", "Q1", "ok")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.flow.ports import Proofs
 from code_intel_server.workspace import proofs as proofs_module
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.config import ConfigFile
@@ -103,7 +102,7 @@ def test_one_that_fails_fails_the_proof_and_the_others_run_all_the_same(world: W
 
 
 def test_without_commands_there_is_no_proof_but_a_tree(world: World) -> None:
-    runner: Proofs = world.runner(world.configured())
+    runner = world.runner(world.configured())
     proof = runner.run(SESSION, quiet)
     assert (proof.status, proof.runs) == (NONE, ())
     assert proof.tree == TreeJudge(world.root).snapshot()

@@ -36,7 +36,6 @@ from code_intel_server.index.values import (
     Hit,
     IndexSettings,
     SearchAnswer,
-    Status,
     SyncProgress,
     SyncReport,
 )
@@ -167,7 +166,7 @@ class CodeIndex:
         should_stop: Callable[[], bool] = lambda: False,
         rebuild: bool = False,
     ) -> SyncReport:
-        """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing, or by joining a call that does so.
+        """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing.
 
         Raises Rejected('tool_errors.sync_index.not_owner') where another process owns the index, Unavailable where it was
         closed meanwhile. What cannot be written (full disk) is in the report's notes.
@@ -182,7 +181,7 @@ class CodeIndex:
         except sqlite3.OperationalError as error:
             return SyncReport(notes=(f"The index could not be written: {error}",), cancelled=True)
         except sqlite3.DatabaseError as error:
-            # Not what was open at first: a rebuild, this one or one it has joined, has made another file.
+            # Not what was open at first: a rebuild has made another file.
             if trouble := self._damaged(opened, str(error), opened.synchroniser.seen_at):
                 return SyncReport(notes=trouble, cancelled=True)
             report = opened.background.run_now(progress, should_stop)
@@ -230,21 +229,6 @@ class CodeIndex:
             return (None,) * len(texts)
         scores = encoder.encode(list(texts), "passage") @ encoder.encode([query], "query")[0]
         return tuple(round(float(score), 4) for score in scores)
-
-    def status(self) -> Status:
-        """The state of the index."""
-        opened = self._open()
-        store = opened.store
-        return Status(
-            owner=opened.background is not None,
-            files=store.count("files") if store else 0,
-            chunks=store.count("chunks") if store else 0,
-            pending=opened.pending,
-            engine=opened.engine(meaning=self._embedder() is not None),
-            model=store.meta("model") if store else "",
-            age_hours=opened.age_hours(),
-            notes=(*opened.gaps(), *opened.remarks(), *self._encoder_notes()),
-        )
 
     def close(self) -> None:
         """Stop what runs, end the ChromaDB child, let another process own the index; a call that comes late finds nothing."""
@@ -344,7 +328,6 @@ class CodeIndex:
             complete=not gaps,
             collection=collection,
             agreements=agreements,
-            forest_skipped=collection is Collection.MAP,
             pending=opened.pending,
             indexed_files=opened.store.count("files") if opened.store else 0,
             notes=(*gaps, *opened.remarks()),

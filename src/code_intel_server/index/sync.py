@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,6 @@ from code_intel_server.index.storage.contents import FileWrite, key_of, passage_
 from code_intel_server.index.storage.rows import pack
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.storage.texts import read_texts
-from code_intel_server.index.sync_queue import SyncQueue
 from code_intel_server.index.values import (
     FileLister,
     FileState,
@@ -39,10 +39,13 @@ ADOPTED_FILES = 1000
 RACY_NS = 2_000_000_000
 """A file whose change time lies this close to when it was indexed may have changed since without its stat telling."""
 
-JOINED = "Another call was rebuilding the index already; this one waited for that and took in what changed since."
 PARTLY_LISTED = "Not every file could be listed; what is indexed of the others stays as it is:"
 WAITING = "waiting for the sync that is under way"
 
+POLL_SECONDS = 0.2
+"""How often who waits for a run under way asks whether to go on waiting."""
+
+_PASSING_SECONDS = 0.005
 _FIRST_BATCH_CHUNKS = 128
 
 
@@ -95,7 +98,9 @@ class Synchroniser:
         self._encoder = encoder
         self._known_vectors = known_vectors
         self._recipe = f"{CHUNKER_VERSION}/{settings.chunk_strategy}/{settings.chunk_max_tokens}"
-        self._turns = SyncQueue()
+        self._running = threading.Lock()
+        self._rebuild_waits = threading.Event()
+        """Set while a rebuild waits for its turn: what a run under way does is about to be thrown away."""
         self.seen_at = 0
         """The store's epoch at which the last run began."""
         self.pending = 0
@@ -190,58 +195,64 @@ class Synchroniser:
         """Index what changed, or everything with `anew`. `first` orders the files (the highest value first): what
         a waiting question needs.
 
-        A second caller waits for the running sync and then finds nothing left to do. Who waits for a rebuild that another
-        caller has asked for, be it for another one or because that one ended this run, then only takes in what changed
-        since, where it came to its end, and tells of both as one, with the note `JOINED`. While waiting, `progress` is
-        told so and `should_stop` ends it. Where somebody replaces the store meanwhile, because it is damaged, all is
-        looked at again.
+        One run at a time: who comes later waits, told so by `progress`, until `should_stop`. A rebuild ends a run that only
+        takes in changes, and that run's caller waits for it. Where somebody replaces the store meanwhile, because it is
+        damaged, all is looked at again.
         """
         tell = progress or _silent
+        while True:
+            if not self._takes_turn(tell, should_stop, anew=anew):
+                return SyncReport(files=self._store.count("files"), cancelled=True)
+            try:
+                report = self._in_turn(tell, should_stop, first, anew=anew)
+            finally:
+                self._running.release()
+            # A run that nobody stopped was ended by a rebuild.
+            if not report.cancelled or should_stop():
+                return report
 
-        def gives_up() -> bool:
-            tell(0, 0, WAITING)
-            return should_stop()
-
-        with self._turns.asked(rebuild=anew) as earlier:
+    def _takes_turn(self, progress: SyncProgress, should_stop: Callable[[], bool], *, anew: bool) -> bool:
+        """Wait for the run under way; False where `should_stop` said so first."""
+        if anew:
+            self._rebuild_waits.set()
+        try:
             while True:
-                with self._turns.taken(rebuild=anew, gives_up=gives_up) as mine:
-                    if not mine:
-                        return SyncReport(files=self._store.count("files"), cancelled=True)
-                    report = self._in_turn(tell, should_stop, first, anew, earlier)
-                # A run that nobody stopped was ended by a rebuild, and joins it.
-                if not report.cancelled or should_stop():
-                    return report
+                if self._running.acquire(timeout=POLL_SECONDS):
+                    if anew or not self._rebuild_waits.is_set():
+                        return True
+                    self._running.release()
+                    time.sleep(_PASSING_SECONDS)  # the rebuild goes first
+                progress(0, 0, WAITING)
+                if should_stop():
+                    return False
+        finally:
+            if anew:
+                self._rebuild_waits.clear()
 
     def _in_turn(
         self,
         progress: SyncProgress,
         should_stop: Callable[[], bool],
         first: Callable[[str], float] | None,
+        *,
         anew: bool,
-        earlier: SyncReport | None,
     ) -> SyncReport:
-        joined = self._turns.rebuilt if self._turns.rebuilt is not earlier else None
-        mine = anew and joined is None
-        if mine and not should_stop():
+        def ends() -> bool:
+            return should_stop() or (not anew and self._rebuild_waits.is_set())
+
+        if anew and not should_stop():
             self._store.rebuild()
         while True:
             self.seen_at = self._store.epoch
             with self._store.contents.in_use():
                 self._store.rejoin()
-                report = self._run(progress, lambda: self._overtaken() or should_stop(), first, anew=mine)
-            if self._turns.in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
+                report = self._run(progress, lambda: self.seen_at != self._store.epoch or ends(), first, anew=anew)
+            if self.seen_at == self._store.epoch or ends():
                 break
         if not report.cancelled:
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._store.contents.clean_up_if_due()
-        if joined is not None:
-            return replace(joined.and_then(report), notes=(JOINED, *report.notes))
-        if anew and not report.cancelled:
-            self._turns.rebuilt = report
         return report
-
-    def _overtaken(self) -> bool:
-        return self._turns.in_vain.is_set() or self.seen_at != self._store.epoch
 
     def _run(
         self,
@@ -287,7 +298,7 @@ class Synchroniser:
 
     def refresh(self, paths: Sequence[str]) -> bool:
         """Index these files now, or forget them where they are gone; False where a running sync is about to do so."""
-        if not self._turns.running.acquire(blocking=False):
+        if not self._running.acquire(blocking=False):
             return False
         try:
             known = self._store.files_at(paths)
@@ -298,7 +309,7 @@ class Synchroniser:
                     self._write(batch, known, _Tally())
             self._store.remove([path for path in paths if path not in present])
         finally:
-            self._turns.running.release()
+            self._running.release()
         return True
 
     def _adopt_versions(self) -> None:

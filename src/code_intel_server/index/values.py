@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -207,7 +207,6 @@ class SearchAnswer:
     complete: bool
     collection: Collection = Collection.FOREST
     agreements: tuple[Agreement, ...] = ()
-    forest_skipped: bool = False
     pending: int = 0
     indexed_files: int = 0
     notes: tuple[str, ...] = ()
@@ -229,31 +228,3 @@ class SyncReport:
     seconds: float = 0.0
     cancelled: bool = False
     notes: tuple[str, ...] = ()
-
-    def and_then(self, later: "SyncReport") -> "SyncReport":
-        """Both syncs, one after the other, as one, with the notes of the later."""
-        return replace(
-            later,
-            added=self.added + later.added,
-            changed=self.changed + later.changed,
-            removed=self.removed + later.removed,
-            renamed=self.renamed + later.renamed,
-            unchanged=min(self.unchanged, later.unchanged),
-            chunks=self.chunks + later.chunks,
-            embedded=self.embedded + later.embedded,
-            seconds=self.seconds + later.seconds,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of the index. `age_hours` since the last complete sync, None where there was none."""
-
-    owner: bool
-    files: int
-    chunks: int
-    pending: int
-    engine: str
-    model: str
-    age_hours: float | None
-    notes: tuple[str, ...]

@@ -152,7 +152,7 @@ def semantic_search(
         answer["notes" if found.complete else "incomplete_because"] = [*found.notes]
     if found.agreements:
         answer["agreements"] = agreements
-    if found.forest_skipped:
+    if found.collection is Collection.MAP:
         answer["forest_skipped"] = True
         hit = Note("hints.map_hit", {"score": found.agreements[0].score}) if found.agreements else None
         answer["hint"] = responses.say(contract_of(current), hit or Note("hints.map_miss"))

@@ -101,8 +101,6 @@ class ProjectServices:
         self.making = threading.RLock()
         self._closed = False
         self._refreshing = threading.Lock()
-        self._symbols_due = threading.Event()
-        """Set by who wants the symbols refreshed, until a refresh begins: all who ask before that share it."""
 
     @property
     def root(self) -> Path:
@@ -252,27 +250,21 @@ class ProjectServices:
     def _warm_up(self) -> None:
         with contextlib.suppress(*_IN_VAIN):
             self.index.start()
-        self._symbols_due.set()
         self._refresh_symbols()
         with contextlib.suppress(*_IN_VAIN):
             self.evidence.load()
 
     def refresh_symbols(self) -> None:
-        """Bring the symbol cache up to date in the background, until this project is left; calls that come before it begins share it."""
-        if self._symbols_due.is_set():
-            return
-        self._symbols_due.set()
-        try:
-            threading.Thread(target=self._refresh_symbols, name="symbol-refresh", daemon=True).start()
-        except RuntimeError:  # no more threads: the next call has to start one
-            self._symbols_due.clear()
-            raise
+        """Bring the symbol cache up to date in the background, until this project is left; nothing where that is under way."""
+        threading.Thread(target=self._refresh_symbols, name="symbol-refresh", daemon=True).start()
 
     def _refresh_symbols(self) -> None:
-        with self._refreshing, contextlib.suppress(*_IN_VAIN):
-            if self._symbols_due.is_set():
-                self._symbols_due.clear()  # whoever asks from now on may have seen another change
-                self.explorer.refresh_all(cancelled=lambda: self._closed)
+        if self._refreshing.acquire(blocking=False):  # a lookup looks for itself what has changed since
+            try:
+                with contextlib.suppress(*_IN_VAIN):
+                    self.explorer.refresh_all(cancelled=lambda: self._closed)
+            finally:
+                self._refreshing.release()
 
     def check_open(self) -> None:
         """Refuse to begin with a project that another call has left for another project meanwhile."""

@@ -26,8 +26,8 @@ FOLDER, EXCLUDED, SERVER_WRITES = own_folder.FOLDER, own_folder.EXCLUDED, own_fo
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 MAX_SHOWN = 200
-_EXCLUDE_LIMIT = 1 << 20
-_EXCLUDE_TITLE = "# written by code-intel-server while it runs"
+EXCLUDE_LIMIT = 1 << 20
+EXCLUDE_TITLE = "# written by code-intel-server while it runs"
 
 
 def find_root(start: Path, override: Path | None = None) -> Path:
@@ -249,7 +249,7 @@ def in_main_worktree(path: Path, *, claimed: bool = False) -> Path:
 
 
 def _line(file: Path) -> str:
-    return read_regular(file, _EXCLUDE_LIMIT).decode().rstrip("\n")
+    return read_regular(file, EXCLUDE_LIMIT).decode().rstrip("\n")
 
 
 def exclude_from_git(project: Project, git_common_dir: Path, worktree_root: Path) -> bool:
@@ -261,14 +261,14 @@ def exclude_from_git(project: Project, git_common_dir: Path, worktree_root: Path
     escaped = re.sub(r"([\\*?\[\]])", r"\\\1", prefix)
     file = Path(os.path.realpath(git_common_dir / "info" / "exclude"))
     try:
-        present = read_regular(file, _EXCLUDE_LIMIT)
+        present = read_regular(file, EXCLUDE_LIMIT)
     except FileNotFoundError:
         present = b""
     lines = present.decode("utf-8", "surrogateescape").splitlines()
     missing = [line for name in EXCLUDED if (line := f"/{escaped}/{name}/") not in lines]
     if not missing:
         return False
-    added = "\n".join([_EXCLUDE_TITLE, *missing, ""]).encode("utf-8", "surrogateescape")
+    added = "\n".join([EXCLUDE_TITLE, *missing, ""]).encode("utf-8", "surrogateescape")
     make_folder(file.parent)
     write_whole(file, present + (b"" if not present or present.endswith(b"\n") else b"\n") + added, 0o644)
     return True

@@ -22,7 +22,8 @@ from code_intel_server.process import Completed, Overflow, clean_environment, ru
 from code_intel_server.workspace.paths import FOLDER, Project
 from code_intel_server.workspace.project.config import Config, ConfigFile, VerifyCommand
 from code_intel_server.workspace.project.trust import Approvals
-from code_intel_server.workspace.values import Change, CommandRun, Proof, ProofStatus, SeenTests, ToCommit
+from code_intel_server.workspace.tree.tree import TreeJudge
+from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus, SeenTests, ToCommit
 
 MAX_TAIL_CHARACTERS = 4000
 MAX_NAMED_FILES = 5
@@ -35,26 +36,6 @@ _STARTS_OTHERS = re.compile(
 )
 
 Progress = Callable[[float, float, str], None]
-
-
-class Snapshots(Protocol):
-    """The part of `flow.ports.WorkTree` that a proof needs."""
-
-    def snapshot(self) -> str:
-        """Identify the present content of the project's files; '' without git."""
-        ...
-
-    def changes(self, old: str, new: str) -> tuple[Change, ...]:
-        """What differs between two snapshots."""
-        ...
-
-    def written_since(self, moment_ns: int) -> tuple[str, ...]:
-        """The files of the project that somebody wrote, moved or touched after a moment (Unix time), whatever is in them now."""
-        ...
-
-    def left_out(self) -> tuple[str, ...]:
-        """The files that git tracks and that are left out of the working tree, by a sparse checkout or a mark of the index."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +78,7 @@ class Suites(Protocol):
 
 
 class ProofRunner:
-    """Runs the verify commands of one configuration; implements `flow.ports.Proofs`.
+    """Runs the verify commands of one configuration.
 
     `check` is called several times a second while a command runs; whatever it or the progress callback raises ends the
     command with all its descendants and goes on to the caller.
@@ -107,7 +88,7 @@ class ProofRunner:
         self,
         project: Project,
         config: ConfigFile,
-        tree: Snapshots,
+        tree: TreeJudge,
         approvals: Approvals | None = None,
         check: Callable[[], None] = lambda: None,
         suites: Suites | None = None,

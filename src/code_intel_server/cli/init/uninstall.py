@@ -17,13 +17,10 @@ from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, le
 from code_intel_server.contract import CLIENTS
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git.repository import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
-from code_intel_server.workspace.paths import EXCLUDED, FOLDER
+from code_intel_server.workspace.paths import EXCLUDE_LIMIT, EXCLUDE_TITLE, EXCLUDED, FOLDER
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.state.key import private_folder, state_home
 from code_intel_server.workspace.state.lock import ProjectLock
-
-_EXCLUDE_TITLE = "# written by code-intel-server while it runs"
-_EXCLUDE_LIMIT = 1 << 20
 
 
 def uninstall(root: Path, *, dry_run: bool) -> int:
@@ -121,8 +118,8 @@ def _refuse_while_working(root: Path, git: Git | None) -> None:
 
 def _clean_exclude(file: Path, prefix: str) -> None:
     with contextlib.suppress(OSError):
-        lines = read_regular(file, _EXCLUDE_LIMIT).decode("utf-8", "surrogateescape").splitlines(keepends=True)
-        ours = {f"/{prefix}{FOLDER}/{name}/" for name in EXCLUDED} | {_EXCLUDE_TITLE}
+        lines = read_regular(file, EXCLUDE_LIMIT).decode("utf-8", "surrogateescape").splitlines(keepends=True)
+        ours = {f"/{prefix}{FOLDER}/{name}/" for name in EXCLUDED} | {EXCLUDE_TITLE}
         kept = "".join(line for line in lines if line.rstrip("\n") not in ours)
         if kept:
             write_whole(file, kept.encode("utf-8", "surrogateescape"), 0o644)

@@ -238,14 +238,11 @@ class Script:
             "compaction_count": response.get("compaction_count", 0),
             "choice": "continue",
             "action_type": "add",
-            "scope": ", ".join(work.files),
-            "constraints": "",
             "target_symbols": [work.symbol],
             "desired_action": {"value": work.query, "quote": work.query},
             "explored_files": [*work.files],
             "findings": [f"{place} - seen while exploring" for place in places[:5]] or [f"{proof} - read"],
             "reason": "The lookups so far answer what this change needs.",
-            "search_query": work.query,
             "search_results": [f"{place} - found by meaning" for place in notes.places("semantic_search")],
             "hypotheses_verified": [{"hypothesis": f"{proof} exists", "result": True, "evidence": proof}],
             "impact_summary": {"callers": "a new function, called from nowhere yet", "tests": "none change"},
@@ -257,7 +254,6 @@ class Script:
             "reviewed_files": [_reviewed(row) for row in notes.rows.get("review_changes", [])],
             "commit_message": work.query,
             "issues": work.issues() if "issues" in response["expected_payload"] else [],
-            "quality_score": "good",
         }
 
     def _documents(self, response: Fields) -> Generator[tuple[Action, ...], ToolAnswers, list[str]]:

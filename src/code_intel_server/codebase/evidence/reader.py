@@ -24,7 +24,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ProjectEvidence:
-    """The evidence in one project; implements the flow's port of that name. `root` is resolved once, here."""
+    """The evidence in one project. `root` is resolved once, here."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()

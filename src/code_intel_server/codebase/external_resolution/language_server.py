@@ -127,11 +127,6 @@ class LanguageServer:
         self._open: dict[str, str] | None = None
         """The document that a question which ran out of time has left open."""
 
-    @property
-    def process_id(self) -> int | None:
-        """The server's process, where one runs."""
-        return self._connection.pipes.pid if self._connection is not None else None
-
     def close(self) -> None:
         """End the server, when the question under way is answered."""
         with self._lock:

@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from code_intel_server.codebase.external_resolution.language_server import LanguageServer
@@ -70,11 +70,6 @@ class ExternalSources:
             except SourceError as error:
                 notes.append(f"{error}: resolved without it")
         return Asked(here[0], None, tuple(notes))
-
-    @property
-    def servers(self) -> Sequence[LanguageServer]:
-        """The language servers that were asked."""
-        return list(self._servers.values())
 
     def close(self) -> None:
         """End the language servers."""

@@ -6,7 +6,6 @@ are never followed; `.git`, `.code-intel` and what the server of a project withi
 
 import contextlib
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock, Thread
 
@@ -61,14 +60,10 @@ FIRST_SECONDS = 0.1
 
 
 class SkipCounter:
-    """The latest count of skipped files, retaken at most every `seconds`, never by the caller who asks for it."""
+    """The latest count of skipped files, retaken at most once a minute, never by the caller who asks for it."""
 
-    def __init__(
-        self, project: ProjectScope, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, project: ProjectScope) -> None:
         self._project = project
-        self._seconds = seconds
-        self._clock = clock
         self._lock = Lock()
         self._beginning = Lock()
         self._first: Thread | None = None
@@ -98,7 +93,7 @@ class SkipCounter:
     def refresh(self) -> Skipped:
         """Count again if that is due; callers run it where a few walks of the tree do no harm."""
         with self._lock:
-            if self._clock() >= self._due:
+            if time.monotonic() >= self._due:
                 self._latest = count_skipped(self._project)
-                self._due = self._clock() + self._seconds
+                self._due = time.monotonic() + 60.0
         return self._latest

@@ -83,23 +83,13 @@ class _Batch:
 class SymbolCache:
     """Definitions of one project. Safe to use from several threads and processes at once."""
 
-    def __init__(
-        self,
-        project: ProjectScope,
-        clock: Callable[[], float] = time.monotonic,
-        shared: Callable[[], Path | None] = lambda: None,
-    ) -> None:
+    def __init__(self, project: ProjectScope, shared: Callable[[], Path | None] = lambda: None) -> None:
         """`shared` gives the folder in which all checkouts of the repository keep what their files define."""
         self.project = project
         self.store = SymbolStore(project, shared)
-        self._clock = clock
         self._lock = Lock()
         self._difference: CacheDifference | None = None
         self._verified_until = -math.inf
-
-    def now(self) -> float:
-        """The time of this cache's clock, in seconds."""
-        return self._clock()
 
     @property
     def pending(self) -> int:
@@ -112,19 +102,19 @@ class SymbolCache:
         With `fresh` in any case, with `force` also however long it takes.
         """
         if force:  # a lookup does not wait for as long as that may take
-            started = self._clock()
+            started = time.monotonic()
             difference = self._compare(math.inf)
             with self._lock:
                 return self._take(difference, started)
         with self._lock:
-            if self._difference is not None and not fresh and self._clock() < self._verified_until:
+            if self._difference is not None and not fresh and time.monotonic() < self._verified_until:
                 return self._difference
-            started = self._clock()
+            started = time.monotonic()
             return self._take(self._compare(COMPARE_SECONDS), started)
 
     def _take(self, difference: CacheDifference, started: float) -> CacheDifference:
         self._difference = difference
-        cost = self._clock() - started
+        cost = time.monotonic() - started
         self._verified_until = started + cost + _VERIFY_SHARE * cost
         if difference.gone:
             self.store.forget(difference.gone)
@@ -138,9 +128,9 @@ class SymbolCache:
             self.store.forget(missing)
         changed = self._changed(stamps)
         problems: list[str] = []
-        deadline = self._clock() + (LOOKUP_SECONDS if seconds is None else seconds)
+        deadline = time.monotonic() + (LOOKUP_SECONDS if seconds is None else seconds)
         for batch in _batches(sorted(changed)):
-            left = deadline - self._clock()
+            left = deadline - time.monotonic()
             if left <= 0:
                 problems.append("the time limit ended the tagging of changed files")
                 break
@@ -162,7 +152,7 @@ class SymbolCache:
         self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
     ) -> Refresh:
         """Bring every file up to date; meant for a thread of its own. Already committed batches survive a cancel."""
-        started = self._clock()
+        started = time.monotonic()
         difference = self.verify(force=True)
         is_new = self.store.empty
         problems = list(difference.problems)
@@ -185,7 +175,7 @@ class SymbolCache:
             unchanged=unchanged,
             removed=len(difference.gone),
             problems=tuple(dict.fromkeys(problems)),
-            seconds=self._clock() - started,
+            seconds=time.monotonic() - started,
             cancelled=not finished,
         )
 
@@ -197,12 +187,12 @@ class SymbolCache:
                 self._difference = replace(self._difference, pending=left, unseen=unseen)
 
     def _compare(self, seconds: float) -> CacheDifference:
-        started = self._clock()
+        started = time.monotonic()
         # Before the walk: what another thread tags meanwhile is not taken for gone.
         known = self.store.stamps()
         listing = files_of_any_size(self.project)
         paths = [path for path in listing.paths if taggable(path)]
-        pending, gone, left = self._held_against(paths, known, self._clock() + seconds)
+        pending, gone, left = self._held_against(paths, known, time.monotonic() + seconds)
         problems = (
             *listing.problems,
             *([f"{left} files were not compared with the symbol cache in time"] if left else []),
@@ -217,7 +207,7 @@ class SymbolCache:
         pending: list[str] = []
         there: set[str] = set()
         for place, path in enumerate(paths):
-            if place % FILES_A_BATCH == 0 and self._clock() > deadline:
+            if place % FILES_A_BATCH == 0 and time.monotonic() > deadline:
                 return pending, [], len(paths) - place
             stamp = stamp_of(self.project, path)
             if stamp is not None:

@@ -1,5 +1,6 @@
 """find_definitions: where a symbol is defined, from the symbol cache (SPEC 2, SPEC 8)."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -115,7 +116,7 @@ def find_definitions(
     `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
     Raises Rejected('tool_errors.query.no_symbol') and the errors of `path_inside`.
     """
-    below, began = path_inside(project.root, path), cache.now()
+    below, began = path_inside(project.root, path), time.monotonic()
     wanted = _taken_apart(symbol, kind, below, match)
     problems, walked_at = bring_up_to_date(project, cache, symbol, match)
     found = _found(cache, wanted)
@@ -124,10 +125,10 @@ def find_definitions(
         found = _found(cache, wanted)
     if not found and walked_at < began:
         cache.verify(fresh=True)
-        problems, _ = bring_up_to_date(project, cache, symbol, match, seconds=_seconds_left(cache, began))
+        problems, _ = bring_up_to_date(project, cache, symbol, match, seconds=_seconds_left(began))
         found = _found(cache, wanted)
     if not found:
-        problems = (*problems, *_unread(project, cache, symbol, match, below, _seconds_left(cache, began)))
+        problems = (*problems, *_unread(project, cache, symbol, match, below, _seconds_left(began)))
     asked = page.cut(found)
     rows = [_row(entry, standing) for entry in asked if standing.defines(entry)]
     return answer(
@@ -161,8 +162,8 @@ def _asked_of(cache: SymbolCache) -> Sequence[str]:
     ]
 
 
-def _seconds_left(cache: SymbolCache, began: float) -> float:
-    return min(max(DEFINITION_SECONDS - (cache.now() - began), _LEAST_SECONDS), SEARCH_SECONDS)
+def _seconds_left(began: float) -> float:
+    return min(max(DEFINITION_SECONDS - (time.monotonic() - began), _LEAST_SECONDS), SEARCH_SECONDS)
 
 
 def _unread(

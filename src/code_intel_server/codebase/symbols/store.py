@@ -108,11 +108,6 @@ class SymbolStore:
             found.update((os.fsdecode(path), Stamp(*stamp)) for path, *stamp in self._read(query, part))
         return found
 
-    def count(self) -> tuple[int, int]:
-        """(files, symbols)."""
-        ((files, symbols),) = self._read(f"SELECT (SELECT count(*) FROM here), (SELECT count(*) FROM {_JOINED})")
-        return files, symbols
-
     @property
     def empty(self) -> bool:
         """Whether nothing is known yet, of no checkout."""

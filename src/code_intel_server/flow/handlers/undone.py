@@ -47,7 +47,7 @@ def undone(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> list[Und
 def reworked(turn: Turn[CommitPayload], now: str, gone: Sequence[Undone]) -> list[str]:
     """The items whose reported lines do something else in snapshot `now` than at their report, without being `gone`."""
     state = turn.state
-    if not state.judged_base or not now:
+    if not state.trees.base or not now:
         return []
     judge = Judge.at(state, turn.ports, now)
     known = {(one.task_id, one.item) for one in gone}

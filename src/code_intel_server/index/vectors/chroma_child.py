@@ -147,33 +147,20 @@ def _lock(path: Path) -> None:
         time.sleep(0.02)
 
 
-def _vectors(body: bytes, dim: int) -> "Matrix":
-    import numpy as np
-
-    return np.frombuffer(body, dtype="=f4").reshape(-1, dim)
+_OPERATIONS = frozenset({"open", "put", "drop", "near", "known", "vectors", "count"})
 
 
 def handle_request(collections: Collections, request: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """Do one request."""
-    operation = request["op"]
-    vectors = _vectors(body, request.get("dim", 1))
-    match operation:
-        case "open":
-            return collections.open()
-        case "put":
-            return collections.put(request["key"], request["ids"], vectors)
-        case "drop":
-            return collections.drop(request["key"], request["ids"])
-        case "near":
-            return collections.near(request["key"], request["limit"], vectors)
-        case "known":
-            return collections.known(request["key"], request["ids"])
-        case "vectors":
-            return collections.vectors(request["key"], request["ids"])
-        case "count":
-            return collections.count()
-        case _:
-            return {"error": f"unknown request {operation}"}
+    """Do one request, which is named as the method that answers it."""
+    import numpy as np
+
+    if request["op"] not in _OPERATIONS:
+        return {"error": f"unknown request {request['op']}"}
+    arguments: dict[str, Any] = {name: request[name] for name in ("key", "ids", "limit") if name in request}
+    if "dim" in request:
+        arguments["vectors"] = np.frombuffer(body, dtype="=f4").reshape(-1, request["dim"])
+    answer: dict[str, Any] = getattr(collections, request["op"])(**arguments)
+    return answer
 
 
 def main() -> None:

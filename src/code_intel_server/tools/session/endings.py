@@ -9,7 +9,6 @@ import json
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -167,7 +166,7 @@ class Endings:
 
     def marker(self, session_id: str) -> Path:
         """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""
-        return _marker_in(self._services.project.sessions, session_id)
+        return self._services.project.sessions / f"{session_id}.compacted"
 
     def _final_file(self, of: str = "") -> Path:
         """Where the last answer is kept: each project of a worktree has its own, and each session `of` its own worktree."""
@@ -219,12 +218,6 @@ def with_cleaned(answer: Fields, cleaned: Fields) -> Fields:
     given = [fields.get("warnings") for fields in (cleaned, answer)]
     said = [warning for warnings in given if isinstance(warnings, list) for warning in warnings]
     return answer | told | ({"warnings": [*said]} if said else {})
-
-
-@lru_cache(maxsize=8)
-def _marker_in(folder: Path, session_id: str) -> Path:
-    """Made once: it is looked for with every submit."""
-    return folder / f"{session_id}.compacted"
 
 
 def _made(file: Path) -> float:

@@ -5,12 +5,12 @@ in how many files the names of the request stand (size and fan-in at once), and 
 """
 
 import contextlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.issue_report import read_report
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.phases import Flags, GateLevel
 from code_intel_server.flow.transitions import Route
@@ -23,15 +23,6 @@ NAMES_AT_MOST = 5
 _SHOWN = 60
 _NOTHING_KNOWN = "lanes.nothing_known"
 """What is advised where a request names nothing, and so only said where the session would not explore."""
-_READ = 2_000
-"""Letters of a request in which names are looked for: what comes later is a log or a listing."""
-
-_NAME = re.compile(
-    r"`([^`\s]{2,80})`"  # what the user set apart
-    r"|\b([\w-]+(?:[/.][\w-]+)*\.[A-Za-z]\w{0,4})\b"  # a path, or a.b
-    r"|\b(\w+)\(\)"
-    r"|\b([A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)\b"  # snake_case, camelCase, PascalCase
-)
 
 
 class Lane(StrEnum):
@@ -83,8 +74,8 @@ def _lane_note(settings: SessionSettings, advice: Advice, runs: Lane) -> Note | 
 
 def code_names_in(query: str) -> list[str]:
     """What a request names as code does: set apart, a path, a call, a word of mixed or joined parts."""
-    found = (next(filter(None, match.groups())) for match in _NAME.finditer(query[:_READ]))
-    return [*dict.fromkeys(name.strip("./") for name in found)][:NAMES_AT_MOST]
+    report = read_report(query)
+    return [*dict.fromkeys(name.strip("./") for name in (*report.names, *report.paths))][:NAMES_AT_MOST]
 
 
 def advise(services: ProjectServices, settings: SessionSettings, query: str) -> Advice | None:

@@ -47,7 +47,7 @@ BRANCH_GONE = "failures.PRE_COMMIT.branch_gone"
 
 
 class Commit:
-    """One commit of reviewed paths; see the `Branches` port."""
+    """One commit of reviewed paths; see `BranchManager.commit`."""
 
     def __init__(self, git: Git, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> None:
         self._git = git

@@ -1,4 +1,4 @@
-"""The git effects of a session, each safe to repeat: implements the `Branches` port (SPEC 6).
+"""The git effects of a session, each safe to repeat (SPEC 6).
 
 Every effect goes: is it legal → compute → record the intent → do it. Given the recorded intent again, it looks at the
 refs first: what is done is not done twice, what is half done is finished.

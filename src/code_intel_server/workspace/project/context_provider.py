@@ -20,7 +20,7 @@ from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
 from code_intel_server.workspace.project.context_edit import with_values
 from code_intel_server.workspace.project.document_ranking import MAX_READ, rank_documents
-from code_intel_server.workspace.project.document_walk import DocumentWalk
+from code_intel_server.workspace.project.document_walk import matching_documents
 from code_intel_server.workspace.project.prompts import PromptLibrary
 from code_intel_server.workspace.project.rule_lines import own_lines
 from code_intel_server.workspace.values import Prompt
@@ -83,13 +83,12 @@ class ProjectRules:
 
 
 class ContextProvider:
-    """The project's context and prompts for one session, read when it is made; implements `flow.ports.Documents`."""
+    """The project's context and prompts for one session, read when it is made."""
 
     def __init__(self, project: Project, library: PromptLibrary | None = None) -> None:
         self._project = project
         self.library = PromptLibrary.load(project) if library is None else library
         self.context = load_context(project.context_file)
-        self._walk = DocumentWalk(project.root)
 
     def project_rules(self) -> ProjectRules:
         """The rules' summary, and whether its source has changed since it was written."""
@@ -137,9 +136,8 @@ class ContextProvider:
             return
         wanted = glob_filter(self.context.include_patterns)
         unwanted = glob_filter((*self.context.exclude_patterns, *CLIENT_FILES))
-        yield from self._walk.matching(
-            [*self._document_folders(), "."], lambda path: wanted(path) and not unwanted(path)
-        )
+        starts = [*self._document_folders(), "."]
+        yield from matching_documents(self._project.root, starts, lambda path: wanted(path) and not unwanted(path))
 
     def _document_folders(self) -> list[str]:
         return [path for given in self.context.docs_path if (path := self._folder(given))]

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
-from functools import lru_cache
 from pathlib import Path
 
 from code_intel_server.common.strict_numbers import finite, no_constant
@@ -185,10 +184,10 @@ class CheckpointStore:
         return 0 if aimed_elsewhere(self._folder) else files.remove_temporary_files(self._folder)
 
     def _path(self, session_id: str) -> Path:
-        return _files_of(self._folder, session_id)[0]
+        return self._folder / f"{valid_id(session_id)}.json"
 
     def _previous(self, session_id: str) -> Path:
-        return _files_of(self._folder, session_id)[1]
+        return self._folder / f"{valid_id(session_id)}.previous.json"
 
     def _ids(self) -> list[str]:
         if aimed_elsewhere(self._folder):
@@ -289,12 +288,6 @@ class CheckpointStore:
             ) from None
         except (ValueError, RecursionError) as error:
             raise _Unreadable(CheckpointProblem.DAMAGED, f"not a checkpoint's JSON ({error})"[:200]) from None
-
-
-@lru_cache(maxsize=64)
-def _files_of(folder: Path, session_id: str) -> tuple[Path, Path]:
-    """The newest generation's file of a session and the one's before it; made once, every submit asks."""
-    return folder / f"{valid_id(session_id)}.json", folder / f"{valid_id(session_id)}.previous.json"
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:

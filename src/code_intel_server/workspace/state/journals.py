@@ -29,7 +29,6 @@ MAX_TEXT_CHARACTERS = 2000
 MAX_ITEMS = 200
 MAX_LEDGER_ENTRIES = 10_000
 MAX_LEDGER_BYTES = 16 * 1024 * 1024
-_BLOCK = 256 * 1024
 _READS_BYTES = 4 * 1024 * 1024
 
 JournalRecord = Mapping[str, object]
@@ -300,19 +299,9 @@ def _lines_backwards(path: Path, max_bytes: int) -> Iterator[bytes]:
         return
     try:
         status = os.fstat(descriptor)
-        if stat.S_ISREG(status.st_mode):
-            yield from _split_backwards(descriptor, status.st_size, max(0, status.st_size - max_bytes))
+        start = max(0, status.st_size - max_bytes)
+        lines = os.pread(descriptor, max_bytes, start).split(b"\n") if stat.S_ISREG(status.st_mode) else []
     finally:
         os.close(descriptor)
-
-
-def _split_backwards(descriptor: int, end: int, floor: int) -> Iterator[bytes]:
-    rest = b""
-    while end > floor:
-        start = max(floor, end - _BLOCK)
-        first, *lines = (os.pread(descriptor, end - start, start) + rest).split(b"\n")
-        yield from (line if len(line) <= MAX_RECORD_BYTES else b"" for line in reversed(lines) if line)
-        # A line longer than a block is no record: keep only enough of it to see that it is too long.
-        rest, end = first[-MAX_RECORD_BYTES - 1 :], start
-    if floor == 0 and rest:
-        yield rest if len(rest) <= MAX_RECORD_BYTES else b""
+    whole = lines[1:] if start else lines
+    yield from (line if len(line) <= MAX_RECORD_BYTES else b"" for line in reversed(whole) if line)

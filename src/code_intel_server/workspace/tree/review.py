@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 
 DIFF_CHARACTERS = 4_000
@@ -12,18 +12,6 @@ CONTEXT_LINES = 3
 FEW, WHOLE_CHARACTERS = 8, 30_000
 """So many files are shown whole at once, where their diffs are no longer in all."""
 _UNSEEN = "binary, no file, or too large to be shown: look at it yourself"
-
-
-class Contents(Protocol):
-    """Where the text of a snapshot is read (`TreeJudge`)."""
-
-    def changes(self, old: str, new: str) -> tuple[Change, ...]:
-        """What differs between two snapshots."""
-        ...
-
-    def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
-        """The lines of a file in a snapshot."""
-        ...
 
 
 NeedsReason = Callable[[Change], tuple[str, ...]]
@@ -67,7 +55,7 @@ class ReviewPage:
 
 
 def review(
-    tree: Contents,
+    tree: TreeJudge,
     base: str,
     now: str,
     *,
@@ -101,7 +89,7 @@ def review(
     return ReviewPage(tuple(rows), len(chosen), end if end < len(chosen) else None)
 
 
-def is_small(tree: Contents, sides: tuple[str, str], changes: Sequence[Change]) -> bool:
+def is_small(tree: TreeJudge, sides: tuple[str, str], changes: Sequence[Change]) -> bool:
     """Whether changes are few and short enough to be read at once."""
     if len(changes) > FEW:
         return False
@@ -118,7 +106,7 @@ def _within(change: Change, path: str | None) -> bool:
 
 
 def _row(
-    tree: Contents, sides: tuple[str, str], change: Change, task: str, needs_reason: NeedsReason | None, most: int
+    tree: TreeJudge, sides: tuple[str, str], change: Change, task: str, needs_reason: NeedsReason | None, most: int
 ) -> ReviewRow:
     mode = " → ".join(change.modes) if change.modes else ""
     why = needs_reason(change) if needs_reason else ()

@@ -53,7 +53,7 @@ _NESTED_AT_MOST = 4
 
 
 class TreeJudge:
-    """Implements the `WorkTree` port. Safe to call from several threads; two processes do not disturb each other."""
+    """The content of one working tree. Safe to call from several threads; two processes do not disturb each other."""
 
     def __init__(self, root: Path, *, big: int = BIG_BYTES, depth: int = 0) -> None:
         self._root = root
@@ -65,8 +65,6 @@ class TreeJudge:
         # What two ids mean never changes, nor what a snapshot holds.
         self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._held: dict[tuple[str, str], tuple[str, bytes | None]] = {}
-
-    # -- the port ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, *, contents: bool = False) -> str:
         """Identify the present content of all tracked and untracked (not ignored) files; '' without git.
@@ -230,7 +228,7 @@ class TreeJudge:
             write_json(memory, {**known, commit: made})
             return made
 
-    # -- beyond the port --------------------------------------------------------------------------------------------
+    # -- more than snapshots ----------------------------------------------------------------------------------------
 
     def as_committed(self, commit: str, old: str, new: str, without: Collection[str] = ()) -> tuple[str, str]:
         """What a checkout of `commit` holds, and of a commit upon it with what differs between two snapshots, but for some paths.
