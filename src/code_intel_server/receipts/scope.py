@@ -24,7 +24,7 @@ _RUN_BY_THEMSELVES = ("func init(", "func TestMain(")
 """but for these."""
 
 _LOOKED_AT = 30
-"""Changed files of the product: in a change of more no part is looked for that tests alone tie to the rest."""
+"""Changed files of the product, in a change of more no part is looked for that tests alone tie to the rest; files of tests."""
 
 _APART_AT_MOST = 4
 _MUTATED_AT_MOST = 100
@@ -119,7 +119,7 @@ def inversions(
     chance.shuffle(drawn)
     made: dict[str, bytes] = {}
     found: list[Case] = []
-    for path in sorted(drawn, key=lambda path: path not in preferred):
+    for path in sorted(drawn, key=lambda path: path not in preferred)[:_LOOKED_AT]:
         place, language = checkout / path, language_of(path)
         if language is None or len(made) == _INVERTED_FILES or len(found) >= _INVERTED_AT_MOST:
             break
@@ -127,7 +127,8 @@ def inversions(
         if place.is_symlink() or not place.is_file():
             continue
         text, names = inverted(place.read_bytes(), language)
-        if inside := [case for case in cases if _is_of(case, path, names)]:
+        named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
+        if names and (inside := [case for case in cases if _is_of(case, path, named)]):
             made[path] = text
             found += inside
     chance.shuffle(found)
@@ -140,12 +141,13 @@ def inversions(
     return made, ids
 
 
-def _is_of(case: Case, path: str, names: Collection[str]) -> bool:
+def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
     """Whether a test is one of these names in a file; of Go, whose units are packages, one that no other test runs."""
     if path.endswith(".go"):
         folder = path.rpartition("/")[0]
-        return case.id.partition(":")[2] in names and (not folder or case.unit.endswith(f"/{folder}"))
-    return case.unit == path and any(name in case.id for name in names)
+        inside = not folder or case.unit.endswith(f"/{folder}")
+        return inside and named.fullmatch(case.id.partition(":")[2]) is not None
+    return case.unit == path and named.search(case.id) is not None
 
 
 def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:
