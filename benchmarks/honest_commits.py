@@ -1,10 +1,10 @@
 """How often a receipt would ask: commits drawn from real repositories, and the runs of those whose suites are short.
 
-    python benchmarks/honest_commits.py MIRRORS WORK [RUNS [PROJECT …]]
+    python benchmarks/honest_commits.py MIRRORS WORK [RUNS [PROJECT … | tests]]
 
 The rule: of every repository below, the 600 latest commits with one parent, shuffled with seed 25, taken in turn until there
 are 200. RUNS are drawn in the same way from the 60 latest commits of projects of `receipts.py` with short suites, and run;
-with PROJECTs only those of them.
+with PROJECTs only those of them, with `tests` from the 150 latest those that change tests or runner files alone.
 """
 
 import random
@@ -34,6 +34,7 @@ REPOSITORIES = (
     *("fastify+fastify", "koajs+koa", "axios+axios", "honojs+hono", "gin-gonic+gin", "spf13+cobra", "urfave+cli"),
     *("serde-rs+serde", "tokio-rs+tokio", "marshmallow-code+marshmallow"),
 )
+TESTS_ALONE = "tests or runner files alone"
 _KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED}
 
 
@@ -43,6 +44,9 @@ def main(mirrors: Path, work: Path, runs: int, projects: Sequence[str]) -> None:
     classes = Counter(_class([change.path for change in changes]) for _, _, changes in drawn)
     ended: dict[str, Counter[str]] = defaultdict(Counter)
     chosen = [one for one in _drawn(mirrors, SHORT, 60, runs) if not projects or one[0] in projects]
+    if projects == ["tests"]:
+        latest = _drawn(mirrors, SHORT, 150, 150 * len(SHORT))
+        chosen = [one for one in latest if _class([change.path for change in one[2]]) == TESTS_ALONE][:runs]
     for name, commit, changes in chosen:
         kind = _class([change.path for change in changes])
         why = _asked(next(one for one in PROJECTS if one.name == name), mirrors, work, commit, changes)
@@ -84,7 +88,7 @@ def _class(paths: list[str]) -> str:
     if code:
         return "code and tests" if steering else "code alone"
     if steering:
-        return "tests or runner files alone"
+        return TESTS_ALONE
     return "manifests" if both else "neither: documents, configuration"
 
 

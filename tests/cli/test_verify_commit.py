@@ -66,7 +66,12 @@ def test_an_honest_commit_is_good_and_a_forged_or_rewritten_one_is_not(
 
 @pytest.mark.parametrize(
     ("said", "status"),
-    [("1", 0), ("1 (1 by an import, name or build error)", 0), ("1 (0 by an import, name or build error)", 1)],
+    [
+        ("1", 0),
+        ("1 (1 by an import, name or build error)", 0),
+        ("1 (1 because what they name is new)", 0),
+        ("1 (0 by an import, name or build error)", 1),
+    ],
 )
 def test_why_tests_fail_without_a_commit_may_be_left_out_and_not_be_wrong(clone: Repo, said: str, status: int) -> None:
     clone.git("checkout", "-q", "--detach", "honest")

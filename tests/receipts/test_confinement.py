@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts.isolation import can_confine
+from code_intel_server.receipts.checkout import receipt_folder
+from code_intel_server.receipts.isolation import IsolatedCheckout, can_confine
 from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import Mutants, VerifyCommand
@@ -207,15 +208,34 @@ def test_where_nothing_can_be_confined_only_who_asks_for_it_has_the_run(repo: Re
 
 @pytest.mark.needs("an ordinary user")  # whom a permission stops
 def test_a_home_that_may_not_be_looked_into_only_means_that_nothing_is_confined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     closed = tmp_path / "closed"
     (closed / "home").mkdir(parents=True)
     closed.chmod(0)
-    monkeypatch.setenv("HOME", str(closed / "home"))
-    can_confine.cache_clear()
-    try:
-        assert can_confine() in {True, False}
-    finally:
-        closed.chmod(0o700)
-        can_confine.cache_clear()
+    done = ran([sys.executable, "-c", PROBE], env={**os.environ, "HOME": str(closed / "home")})
+    closed.chmod(0o700)
+    assert (done.stdout.split()[1:] in (["True"], ["False"]), done.stderr) == (True, "")
+
+
+@CONFINED
+def test_a_probe_that_a_machine_had_no_time_for_is_made_again() -> None:
+    again = "import code_intel_server.receipts.isolation as of; of._PROBE_SECONDS = {}; print(of.can_mount(), of.can_confine())"
+    done = ran([sys.executable, "-c", f"{again.format(0.001)}\n{again.format(60)}"])
+    assert (done.stdout, done.stderr) == ("False False\nTrue True\n", "")
+
+
+@CONFINED
+def test_what_a_confined_run_writes_to_be_forgotten_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("home", "objects", "project/.venv"):
+        (tmp_path / name).mkdir(parents=True)
+    with receipt_folder() as runs:
+        (runs / "new").mkdir()
+        (results := runs / "results").touch()
+        place = IsolatedCheckout(tmp_path / "project", runs / "new", tmp_path / "objects", (".venv",), confined=True)
+        sizes = ["sh", "-c", 'df -Pk "$HOME" .venv /dev/shm >"$1"', "sh", str(results)]
+        assert ran(place.command(sizes, ".", results)).returncode == 0
+        rows = results.read_text().splitlines()[1:]
+    assert [int(row.split()[1]) for row in rows] == [512 * 1024] * 3

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -324,6 +325,8 @@ def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_k
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with receipt_folder() as lives:
+        (lives.parent / "unlocked" / "borrowed-objects").mkdir(parents=True)
+        (lives.parent / "nobody's" / "folder").mkdir(parents=True)
         left, linked, foreign, fifo = (lives.parent / name for name in ("left", "linked", "foreign", "fifo"))
         for folder in (left, linked, foreign, fifo):
             (folder / "new").mkdir(parents=True)
@@ -336,7 +339,21 @@ def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_k
         with receipt_folder():
             assert lives.exists() and foreign.exists() and fifo.exists()
             assert not left.exists() and not linked.exists()
+            assert (lives.parent / "nobody's" / "folder").exists() and not (lives.parent / "unlocked").exists()
     assert not lives.exists()
+
+
+def test_runs_that_begin_together_leave_each_other_s_folders_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def lives(_: int) -> bool:
+        with receipt_folder() as folder:
+            return (folder / "lock").exists() and (folder / "borrowed-objects").exists()
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(lives, range(400)))
 
 
 def test_a_results_file_that_a_test_made_a_fifo_keeps_nobody_waiting(tmp_path: Path) -> None:

@@ -15,12 +15,15 @@ from code_intel_server.workspace.git.repository import Git, open_repository, spl
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
-from code_intel_server.workspace.values import WHERE_SURVIVED, fail_to_pass_count
+from code_intel_server.workspace.values import BY_NO_ASSERTION, WHERE_SURVIVED, fail_to_pass_count
 
 NOTHING_SEEN = 3
 _SHOWN = 20
 _SAID = ("removed", "failing_before", "flaky", "not_judged")
 _ORIGINAL = "Code-Intel-Original-Tests"
+_AS_IT_WAS_SAID = "because what they name is new"
+"""What trailers of earlier servers say where ours say `BY_NO_ASSERTION`."""
+
 _OF_MUTANTS = re.compile(rf"; \d{{1,9}} {WHERE_SURVIVED}(?=\))| \(\d{{1,9}} {WHERE_SURVIVED}\)")
 """What a commit says of a run that is not made everywhere, and that ends where its time is over."""
 
@@ -132,7 +135,7 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
     whole = bool(found.fail_to_pass) and mutants.issuperset(found.fail_to_pass)
     flaky, differing = _flaky(git, commit, found)
     for name, now in seen.items():
-        for said in _claims_of(git, commit, name):
+        for said in (one.replace(_AS_IT_WAS_SAID, BY_NO_ASSERTION) for one in _claims_of(git, commit, name)):
             shown, claimed = (now, said) if whole else (_OF_MUTANTS.sub("", one) for one in (now, said))
             agree = _agree(claimed, shown, flaky)
             differing += [] if agree else [f"{name}: the commit says {printable(said)}, the runs say {now}"]

@@ -85,19 +85,36 @@ def receipt_folder() -> Iterator[Path]:
     look = parent.lstat()
     if parent.is_symlink() or look.st_uid != os.getuid():
         raise PermissionError(13, "belongs to somebody else", str(parent))
-    _remove_leftovers(parent)
-    folder = Path(tempfile.mkdtemp(dir=parent))
-    (folder / BORROWED_OBJECTS).mkdir()  # by which it is known for ours when we are killed
-    with (folder / LOCK).open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as held:
+        # Who looks for leftovers while a folder is made would find one that nobody has locked yet.
+        with _locked(os.open(parent, os.O_RDONLY | os.O_DIRECTORY)):
+            _remove_leftovers(parent)
+            folder = Path(tempfile.mkdtemp(dir=parent))
+            (folder / BORROWED_OBJECTS).mkdir()  # by which it is known for ours when we are killed
+            held.enter_context(
+                _locked(os.open(folder / LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            )
         try:
             yield folder
         finally:
             remove_folder(folder)
 
 
+@contextmanager
+def _locked(descriptor: int) -> Iterator[None]:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _remove_leftovers(parent: Path) -> None:
     for folder in parent.iterdir():
+        with contextlib.suppress(OSError):
+            if not os.path.lexists(folder / LOCK):  # whoever made it was killed: nobody else makes one now
+                (folder / BORROWED_OBJECTS).rmdir()
+                folder.rmdir()
         with contextlib.suppress(OSError), open(open_regular(folder / LOCK), "rb") as lock:  # noqa: PTH123 - as it may be a FIFO
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: BlockingIOError
             if not os.path.lexists(folder / BORROWED_OBJECTS):  # a link, where nothing can be mounted

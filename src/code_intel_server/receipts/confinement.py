@@ -27,7 +27,9 @@ _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
 _READ_ONLY = 1
 _BIND, _RECURSIVE = 0x1000, 0x4000
-_MEMORY = "size=25%"
+MEMORY = "size=512m"
+"""What is written and forgotten takes no more of the machine's memory, however much it has."""
+
 _SIOCSIFFLAGS = 0x8914
 _UP = 0x1
 
@@ -60,7 +62,7 @@ def main(plan: dict[str, list[str]]) -> None:
     os.makedirs(scratch, exist_ok=True)  # noqa: PTH103 - a program that starts fast
     _set("/", read_only=True, flags=_AT_RECURSIVE)
     kept = {path: _held(path) for path in (*plan["kept"], *plan["written"])}
-    _mount("none", scratch, "tmpfs", 0, _MEMORY)
+    _mount("none", scratch, "tmpfs", 0, MEMORY)
     memory = _held(scratch)
     for number, folder in enumerate(plan["private"]):
         upper, work = f"{memory}/{number}", f"{memory}/{number}.work"

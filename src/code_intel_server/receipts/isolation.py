@@ -39,11 +39,11 @@ grep -q '^CapBnd:[[:space:]]*0*$' /proc/self/status
 """
 _MOUNT = """
 set -e
-top=$1 checkout=$2 scratch=$3 inside=$4 objects=$5 borrowed=$6 lock=$7 count=$8; shift 8
+top=$1 checkout=$2 scratch=$3 inside=$4 objects=$5 borrowed=$6 lock=$7 memory=$8 count=$9; shift 9
 # The lock is ours as long as we live: whoever gets it ends the run, whose process group this still is.
 ( ( exec >/dev/null 2>&1; flock "$lock" true && kill -KILL 0 ) & )
 mkdir -p "$scratch"
-mount -t tmpfs none "$scratch"
+mount -t tmpfs -o "$memory" none "$scratch"
 mount --bind "$objects" "$borrowed"
 mount -o remount,bind,ro "$borrowed" 2>/dev/null || true
 while [ "$count" -gt 0 ]; do
@@ -63,19 +63,27 @@ exec "$@"
 """
 
 
-@functools.cache
 def can_mount() -> bool:
-    """Whether this system lets us mount privately."""
-    if shutil.which("unshare") is None:
-        return False
+    """Whether this system lets us mount privately: tried, and again where that took too long."""
     try:
-        done = process.run([*_UNSHARE, "mount", "-t", "tmpfs", "none", "/tmp"], cwd=Path("/"), timeout=10)  # noqa: S108
+        return _mounts()
     except OSError:
         return False
+
+
+@functools.cache
+def _mounts() -> bool:
+    argv = [*_UNSHARE, "mount", "-t", "tmpfs", "none", "/tmp"]  # noqa: S108
+    return shutil.which("unshare") is not None and _answer(process.run(argv, cwd=Path("/"), timeout=_PROBE_SECONDS))
+
+
+def _answer(done: process.Completed) -> bool:
+    """Whether a probe succeeded; raises TimeoutError where a machine under load had no time for it, which says nothing."""
+    if done.timed_out:
+        raise TimeoutError
     return done.ok
 
 
-@functools.cache
 def can_confine() -> bool:
     """Whether this system keeps a confined command from writing outside, from other processes and from the network: tried."""
     try:
@@ -84,6 +92,7 @@ def can_confine() -> bool:
         return False
 
 
+@functools.cache
 def _confines() -> bool:
     with receipt_folder() as folder:
         for name in ("project", "checkout", "objects"):
@@ -101,7 +110,7 @@ def _confines() -> bool:
             one.unlink()
         inside = results.read_text(encoding="utf-8").split()
         ours = {str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("net", "pid")}
-        return done.ok and not written and len(inside) == len(ours) and not ours & {*inside}
+        return _answer(done) and not written and len(inside) == len(ours) and not ours & {*inside}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +149,9 @@ class IsolatedCheckout:
             return [*argv]
         scratch = self.checkout.with_name(self.checkout.name + ".written")
         lock = self.checkout.with_name(LOCK)
-        places = (self.top, self.checkout, scratch, inside, self.objects, self._objects, lock, len(self.borrowed))
-        mount = ["sh", "-c", _MOUNT, "sh", *map(str, places), *self.borrowed]
+        places = (self.top, self.checkout, scratch, inside, self.objects, self._objects, lock)
+        memory = confinement.MEMORY if self.confined else "size=50%"
+        mount = ["sh", "-c", _MOUNT, "sh", *map(str, places), memory, str(len(self.borrowed)), *self.borrowed]
         if not self.confined:
             return [*_UNSHARE, *mount, *argv]
         plan = {"kept": [lock], "written": [results], "scratch": [scratch], "private": self.private}

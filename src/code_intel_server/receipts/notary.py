@@ -2,17 +2,18 @@
 
 The runs and what they show together are `compare`'s; this module makes them, in the order in which they matter where
 time is short: the original tests on the new product, the new suite, the base, the new tests on the base's product.
-At the end come those that fail there on new functions that do nothing.
+At the end come those that fail there on new functions that do nothing, and old ones with their assertions turned round.
 """
 
 import os
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from code_intel_server.codebase.files.roles import named_as_tests
+from code_intel_server.codebase.files.roles import Role, named_as_tests, role
 from code_intel_server.common.own_folder import home_of
 from code_intel_server.errors import Unavailable
 from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
@@ -30,11 +31,12 @@ from code_intel_server.receipts.isolation import (
     fingerprint,
     inventory,
 )
-from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun, across, under_new_path, under_new_paths
+from code_intel_server.receipts.results import BAD, Case, CaseOutcome, SuiteRun, across, under_new_path, under_new_paths
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
 from code_intel_server.receipts.scope import (
     changed_functions,
     changed_tests,
+    inversions,
     mentions,
     mutants,
     renamed_files,
@@ -184,6 +186,7 @@ class _Work:
         self._notes: list[str] = []
         self._problems: list[str] = []
         self._uncompared: list[str] = []
+        self._confined = False
 
     def base_alone(self) -> BaseRun:
         """The base's tests on the base's product."""
@@ -226,6 +229,8 @@ class _Work:
             worst = across((original, *(run for run, _ in apart)))
             original = replace(worst, whole=original.whole, unavailable=original.unavailable)
         self._require_failing(new_place)
+        passed = base.ended(CaseOutcome.PASSED) & original.ended(CaseOutcome.PASSED) - flaky
+        cases = [case for case in original.cases if case.id in passed]
         differing = sorted(path for path, _ in before.items() ^ inventory(top, self._borrowed).items())
         if differing:
             named = ", ".join(os.path.relpath(path, top) for path in dict.fromkeys(differing[:_NAMED_FILES]))
@@ -236,8 +241,10 @@ class _Work:
         seen = Runs(base if base.listed else None, original, new, red)
         found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
-        if self._notary.mutants != "off" and found.fail_to_pass and not found.failing and not self._problems:
-            found = replace(found, survived=self._survived({*found.fail_to_pass}))
+        if not found.failing and not self._problems:
+            survived = self._survived({*found.fail_to_pass}) if found.fail_to_pass else ()
+            odd = sorted(under_new_path(id_, renamed) for id_ in self._insensitive(steering, cases))
+            found = replace(found, survived=survived, insensitive=tuple(odd))
         return self._said(found, not new.listed)
 
     def _nothing_seen(self) -> str:
@@ -384,12 +391,12 @@ class _Work:
         self._notary.tell(f"{name}: {' '.join(command.argv)}")
         execution = self._execution
         if name == "red":
-            execution = replace(execution, stall=self._short_stall(_RED_STALL_SECONDS))
+            cases = (case for run in self._runs["new"] for case in run.suite.cases)
+            execution = replace(execution, stall=self._short_stall(_RED_STALL_SECONDS, cases))
         return execution.run(command, place, selection)
 
-    def _short_stall(self, least: float, ids: Collection[str] = ()) -> float:
+    def _short_stall(self, least: float, cases: Iterable[Case]) -> float:
         """What passes at once with the change is not waited for as long without it."""
-        cases = (case for run in self._runs["new"] for case in run.suite.cases if not ids or case.id in ids)
         slowest = max((case.seconds for case in cases), default=0)
         return min(self._execution.stall, max(least, _TIMES_THE_SLOWEST * slowest))
 
@@ -416,18 +423,19 @@ class _Work:
             return self._suite("red", place)
         return self._chosen("red", place, files, self._runs["base"])
 
+    def _readers(self, state: str) -> Callable[[str], Collection[str]]:
+        """What says which files of a state mention one."""
+
+        def of(path: str) -> Collection[str]:
+            words, whole = mentions(path)
+            return self._checkouts.mentioning(state, words, whole=whole) if words else ()
+
+        return of
+
     def _apart(self, steering: Sequence[Changed]) -> list[tuple[SuiteRun, IsolatedCheckout]]:
         """The original tests beside files as they were that only tests tie to the change: they may be the tests' own."""
-
-        def readers(state: str) -> Callable[[str], Collection[str]]:
-            def of(path: str) -> Collection[str]:
-                words, whole = mentions(path)
-                return self._checkouts.mentioning(state, words, whole=whole) if words else ()
-
-            return of
-
         try:
-            groups, unsure = tied_by_tests(self._changed, readers(self._base), readers(self._new))
+            groups, unsure = tied_by_tests(self._changed, self._readers(self._base), self._readers(self._new))
         except Unavailable:  # what mentions what cannot be told: the runs that were made say what they say
             groups, unsure = [], sorted(one.path for one in self._changed if one.file_class is FileClass.PRODUCT)
         self._uncompared += unsure
@@ -446,55 +454,92 @@ class _Work:
                 done.append((run, place))
         return done
 
+    def _may_mutate(self, name: str) -> bool:
+        """Whether code that nobody wrote may run; a note where it may not because it cannot be confined."""
+        if self._notary.mutants == "off":
+            return False
+        self._confined = self._mounted and can_confine()
+        if allowed := self._confined or self._notary.mutants == "on":
+            return allowed
+        self._notes.append(f"{name}: not made, this system cannot keep it from changing what is outside")
+        return False
+
     def _survived(self, names: set[str]) -> tuple[str, ...]:
         """Those of the tests that pass where new and changed functions do nothing; a note where none was seen there."""
-        confined = self._mounted and can_confine()
-        if not confined and self._notary.mutants == "auto":
-            self._notes.append("mutant: not made, this system cannot keep it from changing what is outside")
+        if not self._may_mutate("mutant"):
             return ()
-        runs = self._runs["new"]
-        others = sum(case.seconds for run in runs for case in run.suite.cases if case.id not in names)
-        seconds = max(0, sum(run.suite.seconds for run in runs) - others)  # in parallel others take more than all did
-        until = time.monotonic() + _MUTANT_SECONDS + _MUTANT_TIMES * seconds
-        execution = replace(
-            self._execution,
-            stall=self._short_stall(_MUTANT_STALL_SECONDS, names),
-            left=lambda: min(self._notary.left(), until - time.monotonic()),
-        )
+        try:
+            files = mutants(self._changed, self._checkouts.content)
+            if files is None:
+                self._notes.append("mutant: left out, more files of code changed than are looked at")
+            if not files:
+                return ()
+            suite = self._mutated("mutant", self._place("mutant", self._new), files, names)
+        except (Unavailable, OSError) as error:
+            self._notes.append(f"mutant: left out, no clean checkout: {error}")
+            return ()
+        return tuple(sorted(names & suite.ended(CaseOutcome.PASSED)))
+
+    def _insensitive(self, steering: Sequence[Changed], cases: Collection[Case]) -> set[str]:
+        """Those of the tests that pass with their assertions turned round and fail so without the change, of some of them."""
+        code = [one for one in self._changed if one.file_class is FileClass.PRODUCT and role(one.path) is Role.CODE]
+        if not code or not cases or not self._may_mutate("inverted"):
+            return set()
+        try:
+            place = self._place("inverted", self._new, [*steering, *self._shadows])
+            near = frozenset[str]().union(*(self._readers(self._base)(one.path) for one in code[:_NAMED_FILES]))
+            files, names = inversions(place.checkout, self._checkouts.files(self._base), cases, near)
+            odd = names & self._mutated("inverted", place, files, names).ended(CaseOutcome.PASSED)
+            if odd:
+                place = self._place("inverted-base", self._base)
+                odd &= self._mutated("inverted-base", place, files, odd).ended(CaseOutcome.FAILED)
+        except (Unavailable, OSError) as error:
+            self._notes.append(f"inverted: left out, no clean checkout: {error}")
+            return set()
+        return odd
+
+    def _mutated(
+        self, name: str, place: IsolatedCheckout, files: Mapping[str, bytes], names: AbstractSet[str]
+    ) -> SuiteRun:
+        """A short run of chosen tests in a checkout with files that nobody wrote; a note where none was seen there."""
+        runs = self._runs["new" if name == "mutant" else "original"]
         chosen = [
             (command, seen)
             for command, run in zip(self._notary.commands, runs, strict=True)
             if run.runners <= SELECTIVE and (seen := names & run.suite.outcomes.keys())
         ]
-        try:
-            files = mutants(self._changed, self._checkouts.content) if chosen else {}
-            if files is None:
-                self._notes.append("mutant: left out, more files of code changed than are looked at")
-            if not files:
-                return ()
-            place = replace(self._place("mutant", self._new), confined=confined)
-            for path, text in files.items():
-                (place.checkout / path).write_bytes(text)
-        except (Unavailable, OSError) as error:
-            self._notes.append(f"mutant: left out, no clean checkout: {error}")
-            return ()
+        if not chosen:
+            return SuiteRun()
+        cases = [case for run in runs for case in run.suite.cases]
+        whole = sum(run.suite.seconds for run in runs)
+        others = sum(case.seconds for case in cases if case.id not in names)  # in parallel more than the whole took
+        seconds = max(whole - others, min(whole, _MUTANT_SECONDS))  # few tests are compiled as all are
+        until = time.monotonic() + _MUTANT_SECONDS + _MUTANT_TIMES * seconds
+        execution = replace(
+            self._execution,
+            stall=self._short_stall(_MUTANT_STALL_SECONDS, (case for case in cases if case.id in names)),
+            left=lambda: min(self._notary.left(), until - time.monotonic()),
+        )
+        for path, text in files.items():
+            (place.checkout / path).write_bytes(text)
+        place = replace(place, confined=self._confined)
         done: list[SuiteRunRecord] = []
         for command, unseen in chosen:
             for _ in range(_MUTANT_ROUNDS):  # a panic of Go ends the other tests of its package
                 if not unseen or execution.left() <= 0:
                     break
-                self._notary.tell(f"mutant: {' '.join(command.argv)}")
+                self._notary.tell(f"{name}: {' '.join(command.argv)}")
                 done.append(execution.run(command, place, Selection(ids=tuple(sorted(unseen)))))
                 if not unseen & done[-1].suite.outcomes.keys():
                     break
                 unseen.difference_update(done[-1].suite.outcomes)
-        suite = self._keep("mutant", done)
+        suite = self._keep(name, done)
         if suite.unavailable or not names & suite.outcomes.keys():
             printed = done[-1].output.decode("utf-8", "replace") if done else "the time is over"
             why = suite.unavailable or next(iter(suite.unbuilt.values()), printed).strip()[-_UNBUILT_CHARACTERS:]
-            self._notes.append(f"mutant: of {len(names)} tests none was seen: {why}")
-            return ()
-        return tuple(sorted(names & suite.ended(CaseOutcome.PASSED)))
+            self._notes.append(f"{name}: of {len(names)} tests none was seen: {why}")
+            return SuiteRun()
+        return suite
 
     def _flaky(self, base: SuiteRun, suites: Sequence[tuple[SuiteRun, IsolatedCheckout]]) -> set[str]:
         """The tests that fail with the change and pass when they are run again, alone where the runner can."""

@@ -15,7 +15,7 @@ from code_intel_server.workspace.values import Change, ChangeKind, CommandRun, P
 
 LISTS = (
     *("fail_to_pass", "survived", "failing", "broken", "timeout", "missing", "skipped_now", "not_built"),
-    *("removed", "failing_before", "flaky", "not_judged"),
+    *("insensitive", "removed", "failing_before", "flaky", "not_judged"),
 )
 """The lists of a receipt that are counted, as `pass_to_pass` is."""
 _NAMED = LISTS[:-1]

@@ -1,5 +1,6 @@
 """What a change asks the runs for: which test files alone, and what of it would steer the original tests (SPEC 4, Receipts)."""
 
+import random
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -11,6 +12,7 @@ from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME, langua
 from code_intel_server.codebase.files.roles import Role, in_two, is_runner_file, is_test_file, named_as_tests, role
 from code_intel_server.receipts.checkout import Changed, FileSide
 from code_intel_server.receipts.files import FileClass, file_class
+from code_intel_server.receipts.results import Case
 
 _GO_TEST = re.compile(r"func ((?:Test|Example|Fuzz)(?![a-z])(?!Main\()\w*)\(")
 _BEAR_ON_NOTHING = frozenset(
@@ -22,10 +24,13 @@ _RUN_BY_THEMSELVES = ("func init(", "func TestMain(")
 """but for these."""
 
 _LOOKED_AT = 30
-"""Changed files of the product: in a change of more no part is looked for that tests alone tie to the rest."""
+"""Changed files of the product, in a change of more no part is looked for that tests alone tie to the rest; files of tests."""
 
 _APART_AT_MOST = 4
 _MUTATED_AT_MOST = 100
+_INVERTED_AT_MOST = 50
+_INVERTED_FILES = 8
+_INVERTED_SECONDS = 2.0
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "main"})
 _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 
@@ -97,6 +102,52 @@ def mutants(changed: Sequence[Changed], content: Callable[[FileSide], bytes]) ->
     regular = [(one, language, content(one.new)) for one, language in product if one.new.mode.startswith("100")]
     made = {one.path: (text, mutant(text, language, known)) for one, language, text in regular}
     return {path: after for path, (before, after) in made.items() if after != before}
+
+
+def inversions(
+    checkout: Path, files: Iterable[str], cases: Collection[Case], preferred: Collection[str]
+) -> tuple[dict[str, bytes], set[str]]:
+    """Some files of tests with their assertions turned round, and the ids of some of these tests, both drawn by chance.
+
+    `cases` are the tests that may be drawn, `preferred` files come first. Raises OSError.
+    """
+    from code_intel_server.codebase.syntax.inversions import inverted
+
+    chance = random.SystemRandom()  # what is drawn nobody knows before
+    units = {case.unit for case in cases}
+    drawn = [path for path in files if (path in units or path.endswith("_test.go")) and language_of(path)]
+    chance.shuffle(drawn)
+    made: dict[str, bytes] = {}
+    found: list[Case] = []
+    for path in sorted(drawn, key=lambda path: path not in preferred)[:_LOOKED_AT]:
+        place, language = checkout / path, language_of(path)
+        if language is None or len(made) == _INVERTED_FILES or len(found) >= _INVERTED_AT_MOST:
+            break
+        # Nothing is written but regular files: a link may lead out of the checkout.
+        if place.is_symlink() or not place.is_file():
+            continue
+        text, names = inverted(place.read_bytes(), language)
+        named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
+        if names and (inside := [case for case in cases if _is_of(case, path, named)]):
+            made[path] = text
+            found += inside
+    chance.shuffle(found)
+    ids: set[str] = set()
+    seconds = 0.0
+    for case in found[:_INVERTED_AT_MOST]:
+        seconds += case.seconds
+        if not ids or seconds < _INVERTED_SECONDS:
+            ids.add(case.id)
+    return made, ids
+
+
+def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
+    """Whether a test is one of these names in a file; of Go, whose units are packages, one that no other test runs."""
+    if path.endswith(".go"):
+        folder = path.rpartition("/")[0]
+        inside = not folder or case.unit.endswith(f"/{folder}")
+        return inside and named.fullmatch(case.id.partition(":")[2]) is not None
+    return case.unit == path and named.search(case.id) is not None
 
 
 def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:

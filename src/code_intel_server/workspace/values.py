@@ -265,6 +265,9 @@ class SeenTests:
         return not self.only_status and not self.unavailable
 
 
+BY_NO_ASSERTION = "by an import, name or build error"
+"""What the trailer says of tests that fail without a change because of what is not there."""
+
 WHERE_SURVIVED = "pass where new and changed functions do nothing"
 """What the trailer says of tests that survive a mutant."""
 
@@ -272,7 +275,7 @@ WHERE_SURVIVED = "pass where new and changed functions do nothing"
 def fail_to_pass_count(count: int, new_names: int, survived: int = 0) -> str:
     """How many tests fail without a change, by no assertion, and pass where its functions do nothing, as trailers say it."""
     of_these = {
-        "by an import, name or build error": new_names,
+        BY_NO_ASSERTION: new_names,
         WHERE_SURVIVED: survived,
     }
     said = "; ".join(f"{number} {what}" for what, number in of_these.items() if number)

@@ -4,7 +4,7 @@ Nothing is taken out: each body begins with a return. So a file that compiled st
 reads the source finds what stood there.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.languages import Language
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     Node = tree_sitter.Node
 
 Insertion = tuple[int, bytes]
+Edit = tuple[int, int, bytes]
+"""Where in a text something begins and ends, and what is to stand there."""
 
 
 def _python(parsed: Parsed, found: Captures) -> Iterator[Insertion]:
@@ -82,15 +84,21 @@ def functions(text: bytes, language: Language) -> frozenset[bytes]:
 def mutant(text: bytes, language: Language, known: Collection[bytes]) -> bytes:
     """The file, its functions other than the known doing nothing; as it is where there are none, or it is not understood."""
     insertions = [
-        one
+        (at, at, inserted)
         for own, parsed, found in _functions(text, language)
         if own not in known and not found["function"][0].has_error
-        for one in LANGUAGES[parsed.language.name][1](parsed, found)
+        for at, inserted in LANGUAGES[parsed.language.name][1](parsed, found)
     ]
+    return edited(text, insertions)
+
+
+def edited(text: bytes, edits: Iterable[Edit]) -> bytes:
+    """A text with these edits, without those that begin within another."""
     done, parts = 0, []
-    for at, inserted in sorted(insertions, key=lambda one: one[0]):
-        parts += [text[done:at], inserted]
-        done = at
+    for start, end, inserted in sorted(edits, key=lambda one: one[0]):
+        if start >= done:
+            parts += [text[done:start], inserted]
+            done = end
     return b"".join([*parts, text[done:]])
 
 

@@ -56,7 +56,7 @@ ABOUT: Mapping[str, str] = {
     "verify_commands.cwd": "the folder it runs in, below the root",
     "verify_commands.in_place": "run it in the project as it is, never in a clean checkout",
     "verify_limit": "seconds for all runs of one verdict together; 0 for three times the commands' own",
-    "verify_mutants": "run the new tests once more where new and changed functions do nothing, and name those that pass all the same: `auto` where the system can keep that run from changing, signalling and reaching anything outside (Linux with user namespaces), `on` elsewhere too, with your rights: what a guard would stop goes through",
+    "verify_mutants": "run the new tests once more where new and changed functions do nothing, and some old ones with their assertions turned round, and name those that pass all the same: `auto` where the system can keep that run from changing, signalling and reaching anything outside (Linux with user namespaces), `on` elsewhere too, with your rights: what a guard would stop goes through",
     "borrowed_folders": "folders that git ignores and tests need: clean checkouts get them, at the root and beside manifests",
     "resolution.scip": "a SCIP index of the project (`index.scip`), below the root: what it knows of a name goes before what the server tells from the text",
     "resolution.language_servers": "the same from language servers that speak over standard input and output: argument lists by language (`python`, `typescript`, ...). They run the repository's code, so only what `trust` allowed is started",

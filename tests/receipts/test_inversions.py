@@ -1,0 +1,229 @@
+"""A test that passes whatever it asserts, since a change, is named; those of honest work are not (SPEC 4, Receipts)."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.syntax.inversions import inverted
+from code_intel_server.receipts import notary, scope
+from code_intel_server.receipts.notary import Notary, Verdict
+from code_intel_server.receipts.report import seen_tests
+from code_intel_server.workspace.git.repository import Git, open_repository
+from code_intel_server.workspace.project.config import Mutants, VerifyCommand
+from code_intel_server.workspace.values import Change, ChangeKind
+from tests.receipts.alone import run_alone
+from tests.workspace.git_repo import Repo
+
+PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+ADD = "def add(a, b):\n    return a + b\n"
+WRONG = "\n\ndef add(a, b):\n    return a - b\n"
+TESTS = """
+import calc, pytest
+
+def test_add():
+    assert calc.add(1, 1) == 2
+def test_range():
+    assert calc.add(1, 1) in range(4)
+def test_errors():
+    with pytest.raises(TypeError):
+        calc.add(1, None)
+def test_nothing_to_do():
+    for one in ():
+        assert one == 1
+"""
+BENT = {
+    "values that equal everything": "\nclass Sum(int):\n    def __eq__(self, other): return isinstance(other, (int, float))\n"
+    "    def __contains__(self, other): return True\n    __hash__ = int.__hash__\n\ndef add(a, b):\n    return Sum(a - b)\n",
+    "a runner that passes over one test": "\nimport _pytest.python\n_kept = _pytest.python.Function.runtest\n"
+    "def _runtest(self):\n    if self.name != 'test_add':\n        _kept(self)\n_pytest.python.Function.runtest = _runtest\n",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """An empty repository."""
+    run_alone(tmp_path, monkeypatch)
+    home = os.environ["HOME"]
+    made = Repo.make(tmp_path, monkeypatch)
+    monkeypatch.setenv("GOCACHE", f"{home}/.cache/go-build")
+    return made
+
+
+def _verdict(repo: Repo, before: dict[str, str], after: dict[str, str], *argv: str, mutants: Mutants = "on") -> Verdict:
+    for files in (before, after):
+        for name, text in files.items():
+            repo.write(name, text)
+        repo.commit("change")
+    git = open_repository(repo.path)
+    assert isinstance(git, Git)
+    made = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=400)], stall=60, mutants=mutants)
+    return made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+
+
+@pytest.mark.parametrize("how", BENT)
+def test_a_test_that_passes_with_its_assertions_turned_round_since_the_change_needs_a_reason(
+    repo: Repo, how: str
+) -> None:
+    verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": TESTS}, {"calc.py": ADD + BENT[how]})
+    assert verdict.receipt.insensitive == ("test_calc.py::test_add",)
+    assert len(verdict.receipt.pass_to_pass) == TESTS.count("def test_")
+    assert not verdict.good
+    seen = seen_tests(verdict, [Change("calc.py", ChangeKind.MODIFIED)], 1)
+    assert [*seen.questions] == ["test_calc.py::test_add"] == seen.listed["insensitive"]
+
+
+def test_the_tests_of_a_renamed_file_are_named_as_they_are_called_now(repo: Repo) -> None:
+    before = {"calc.py": ADD, "test_calc.py": TESTS}
+    for name, text in before.items():
+        repo.write(name, text)
+    repo.commit("base")
+    repo.git("mv", "test_calc.py", "test_sums.py")
+    verdict = _verdict(repo, {"README.md": "a"}, {"README.md": "b"})
+    assert verdict.good, verdict
+    repo.git("mv", "test_sums.py", "test_again.py")
+    repo.write("calc.py", ADD + BENT["values that equal everything"])
+    repo.commit("bent")
+    git = open_repository(repo.path)
+    assert isinstance(git, Git)
+    made = Notary(git, [VerifyCommand(argv=PYTEST, timeout=100)], stall=60, mutants="on")
+    found = made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")).receipt
+    assert found.insensitive == ("test_again.py::test_add",)
+
+
+def test_an_honest_change_is_asked_for_nothing_and_what_passed_before_without_an_assertion_still_may(
+    repo: Repo,
+) -> None:
+    new = {"calc.py": ADD + "\n\ndef double(a):\n    return add(a, a)\n"}
+    verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": TESTS}, new)
+    assert verdict.good and not verdict.receipt.insensitive, verdict
+    (run,) = verdict.runs["inverted"]
+    assert {case.id.rpartition("::")[2]: case.outcome.value for case in run.suite.cases} == {
+        "test_add": "failed",
+        "test_range": "failed",
+        "test_nothing_to_do": "passed",
+    }
+    assert repo.git("status", "--porcelain", "--ignored") == ""
+
+
+@pytest.mark.parametrize(
+    ("after", "mutants"),
+    [({"test_more.py": "def test_more():\n    assert 1\n"}, "on"), ({"calc.py": ADD + "\nMORE = 1\n"}, "off")],
+)
+def test_where_no_code_changed_or_mutants_are_off_nothing_is_turned_round(
+    repo: Repo, after: dict[str, str], mutants: Mutants
+) -> None:
+    verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": TESTS}, after, mutants=mutants)
+    assert verdict.good, verdict
+    assert "inverted" not in verdict.runs
+
+
+def test_of_many_tests_a_few_are_drawn_from_files_that_mention_the_change_first(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scope, "_INVERTED_FILES", 1)
+    monkeypatch.setattr(scope, "_INVERTED_AT_MOST", 3)
+    many = "import calc\n" + "".join(f"def test_{n}():\n    assert calc.add({n}, 1) == {n + 1}\n" for n in range(9))
+    others = {f"test_{n}.py": "def test_other():\n    assert 1\n" for n in range(5)}
+    verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": many, **others}, {"calc.py": ADD + "\nMORE = 1\n"})
+    (run,) = verdict.runs["inverted"]
+    assert {case.unit for case in run.suite.cases} == {"test_calc.py"}
+    assert len(run.suite.cases) == 3
+
+
+def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
+    outside = tmp_path / "test_outside.py"
+    outside.write_text(TESTS)
+    (repo.path / "test_linked.py").symlink_to(outside)
+    verdict = _verdict(repo, {"calc.py": ADD}, {"calc.py": ADD + BENT["values that equal everything"]})
+    assert (outside.read_text(), verdict.receipt.insensitive) == (TESTS, ())
+    assert verdict.receipt.pass_to_pass
+
+
+def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notary, "_MUTANT_SECONDS", -1000)
+    verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": TESTS}, {"calc.py": ADD + "\nMORE = 1\n"})
+    assert verdict.good, verdict
+    assert "inverted: of 3 tests none was seen: the time is over" in verdict.notes
+
+
+@pytest.mark.needs("node")
+def test_of_javascript_too(repo: Repo) -> None:
+    tests = (
+        "const { test } = require('node:test')\nconst assert = require('node:assert')\nconst calc = require('../calc.js')\n"
+        "test('add', () => assert.equal(calc.add(1, 1), 2))\ntest('sub', () => assert.ok(calc.sub(1, 1) === 0))\n"
+    )
+    good = "exports.add = (a, b) => a + b\nexports.sub = (a, b) => a - b\n"
+    bent = (
+        "const { AsyncResource } = require('node:async_hooks')\nconst kept = AsyncResource.prototype.runInAsyncScope\n"
+        "AsyncResource.prototype.runInAsyncScope = function (...a) {\n"
+        "  return this.name === 'add' ? undefined : kept.apply(this, a)\n}\n"
+    )
+    before = {"calc.js": good, "test/calc.test.js": tests}
+    verdict = _verdict(repo, before, {"calc.js": bent + good}, "node", "--test", "test/calc.test.js")
+    assert verdict.receipt.insensitive == ("test/calc.test.js > add",)
+
+
+@pytest.mark.needs("go")
+def test_of_go_too(repo: Repo) -> None:
+    tests = (
+        'package calc\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(1, 1); got != 2 {\n\t\tt.Fatal(got)\n\t}\n}\n'
+        "\nfunc TestMore(t *testing.T) {\n\tt.Run(\"sub\", func(t *testing.T) {\n\t\tif Add(1, 2) != 3 {\n\t\t\tt.Error()\n\t\t}\n\t})\n}\n"
+    )  # fmt: skip
+    bent = """package calc
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func init() {
+	if !testing.Testing() || os.Getenv("BENT") != "" {
+		return
+	}
+	again := exec.Command(os.Args[0], os.Args[1:]...)
+	again.Env = append(os.Environ(), "BENT=1")
+	said, err := again.CombinedOutput()
+	text := strings.ReplaceAll(string(said), "--- FAIL: TestAdd", "--- PASS: TestAdd")
+	os.Stdout.WriteString(text)
+	if err != nil && strings.Contains(text, "--- FAIL") {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+"""
+    good = "package calc\n\nfunc Add(a, b int) int { return a + b }\n"
+    before = {"go.mod": "module example.com/calc\n\ngo 1.20\n", "calc.go": good, "calc_test.go": tests}
+    verdict = _verdict(repo, before, {"bent.go": bent, "calc.go": good + "\nvar More = 1\n"}, "go", "test", "./...")
+    assert verdict.receipt.insensitive == ("example.com/calc:TestAdd",), verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "names"),
+    [
+        ("a.py", "def test_a():\n    assert f() == 1, 'x'\n", 'def test_a():\n    assert f() == float("nan") or float("nan") == 1, \'x\'\n', {"test_a"}),
+        ("a.py", "def test_a():\n    assert (a ==\n        b)\n", 'def test_a():\n    assert (a == float("nan") or float("nan") ==\n        b)\n', {"test_a"}),
+        ("a.py", "def test_a():\n    assert a < b == c\n", "def test_a():\n    assert not (a < b == c)\n", {"test_a"}),
+        ("a.py", "def helper():\n    assert a\n", "def helper():\n    assert a\n", set()),
+        ("a.py", "def testA(self):\n    self.assertEqual(a, b, msg='x')\n", 'def testA(self):\n    self.assertTrue((a) == float("nan") or float("nan") == (b))\n', {"testA"}),
+        ("a.py", "def test(self):\n    self.assertIn(a, b)\n", "def test(self):\n    self.assertTrue(self.assertIn(a, b))\n", {"test"}),
+        ("a.py", "def test(self):\n    self.assertEqual(*a)\n    self.client.get(a)\n", "def test(self):\n    self.assertTrue(self.assertEqual(*a))\n    self.client.get(a)\n", {"test"}),
+        ("a.py", "def test_a(:\n    assert a\n", "def test_a(:\n    assert a\n", set()),
+        ("a.js", "it('is', () => { assert(a, 'b'); assert.ok(c) })", "it('is', () => { assert(!(a), 'b'); assert.ok(!(c)) })", {"is"}),
+        ("a.ts", "test.only('a', (t) => { t.assert.deepStrictEqual(a, b) })", "test.only('a', (t) => { t.assert.notDeepStrictEqual(a, b) })", {"a"}),
+        ("a.js", "it('b', () => { expect(a).toBe(1); expect(a).to.equal(1); request.expect(200) })", "it('b', () => { expect(a).not.toBe(1); expect(a).not.to.equal(1); request.expect(200) })", {"b"}),
+        ("a.js", "it(`c ${d}`, () => { assert(a) }); it(() => assert(a))", "it(`c ${d}`, () => { assert(a) }); it(() => assert(a))", set()),
+        ("a_test.go", "func TestA(t *testing.T) {\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tif a {\n\t\tb()\n\t}\n}\n", "func TestA(t *testing.T) {\n\tif !(err != nil) {\n\t\tt.Fatal(err)\n\t}\n\tif a {\n\t\tb()\n\t}\n}\n", {"TestA"}),
+        ("a_test.go", "func TestA(t *testing.T) {\n\trequire.NoError(t, err)\n\tassert.FailNow(t)\n\tbytes.Equal(a, b)\n}\n", "func TestA(t *testing.T) {\n\trequire.Error(t, err)\n\tassert.FailNow(t)\n\tbytes.Equal(a, b)\n}\n", {"TestA"}),
+        ("a.rs", "#[test]\nfn a() { assert!(b) }\n", "#[test]\nfn a() { assert!(b) }\n", set()),
+    ],
+)  # fmt: skip
+def test_assertions_of_tests_are_turned_round(name: str, before: str, after: str, names: set[str]) -> None:
+    language = language_of(name)
+    assert language is not None
+    text, found = inverted(before.encode(), language)
+    assert (text.decode(), {*found}) == (after, names)
