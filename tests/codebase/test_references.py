@@ -354,7 +354,7 @@ def test_documents_are_left_out_and_the_answer_says_so(tmp_path: Path, file: str
     found = explorer(tmp_path, {file: "the needle\n", "a.py": "needle()\n"})
     answer = found.find_references("needle")
     assert [row.path for row in answer.results] == ["a.py"]
-    assert answer.notes == (f"left out: needle stands in 1 document (first {file}); include_comments=true shows these",)
+    assert answer.notes == ("left out: needle in 1 document; include_comments=true shows these",)
     whole = found.find_references("needle", include_comments=True)
     assert ({row.path for row in whole.results}, whole.notes) == ({"a.py", file}, ())
 
@@ -367,8 +367,7 @@ def test_no_use_is_said_together_with_where_only_comments_and_strings_speak_of_i
     assert (answer.results, answer.complete) == ((), True)
     [note] = answer.notes
     assert note == (
-        "left out: needle stands in 1 document (first a.md) and in 2 other files only in comments, strings or longer names"
-        " (first b.py); include_comments=true shows these"
+        "left out: needle in 1 document and in 2 other files only in comments, strings or longer names; include_comments=true shows these"
     )
     assert found.find_references("needle", kinds=["call"]).notes == ()
 

@@ -134,8 +134,8 @@ def _warranty(answer: LookupAnswer[object]) -> Fields:
         said["notes"] = [printable(note) for note in answer.notes]
     if answer.counts:
         said["counts"] = {printable(pattern): count for pattern, count in answer.counts}
-    if answer.skipped.counted:
-        skipped = answer.skipped
+    skipped = answer.skipped
+    if skipped.ignored or skipped.binary or skipped.too_large:
         said["skipped"] = {"ignored": skipped.ignored, "binary": skipped.binary, "too_large": skipped.too_large}
     if answer.other:
         said["other"] = answer.other

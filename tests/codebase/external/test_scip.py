@@ -137,7 +137,7 @@ def test_a_broken_or_foreign_index_leaves_the_answer_as_it_was_with_one_line(
 ) -> None:
     found = indexed(tmp_path, TYPESCRIPT, index).find_references(at="src/till.ts:2")
     assert uses(found) == RESOLVED
-    [note] = [note for note in found.notes if "index.scip" in note]
+    [note] = [note for note in found.notes if "index.scip" in note and not note.startswith("possible: ")]
     assert said in note
     assert note.endswith(": resolved without it")
 

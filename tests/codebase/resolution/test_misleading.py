@@ -101,6 +101,48 @@ def test_of_a_common_name_in_many_files_what_certainly_means_the_symbol_comes_fi
     assert [row.path for row in second.results] == [f"a{number:02}.py" for number in range(20)]
 
 
+TILLS = {"till.py": "class Till:\n  def pay(self): ...\n", "bank.py": "class Bank:\n  def pay(self): ...\n"}
+UNTYPED = {f"{name}.py": "def f(x):\n  x.pay()\n  x.pay(1)\n" for name in "abcde"}
+
+
+def test_a_first_page_ends_behind_the_certain_uses_and_counts_what_may_mean_it_by_file(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {**TILLS, **UNTYPED, "use.py": "from till import Till\nTill().pay()\n"})
+    found.refresh_all()
+    first = found.find_references("Till.pay")
+    assert [(row.path, row.binding) for row in first.results] == [("till.py", "certain"), ("use.py", "certain")]
+    assert (
+        "possible: 10 more rows may mean it, from offset=2 on: a.py 2, b.py 2, c.py 2, 2 other files 4" in first.notes
+    )
+    assert (first.total, first.next_offset, answer_rows(first)["complete"]) == (12, 2, False)
+    second = found.find_references("Till.pay", page=Page(50, 2))
+    assert {(row.path, row.binding) for row in second.results} == {(path, "possible") for path in UNTYPED}
+    assert (len(second.results), second.next_offset) == (10, None)
+    assert not any(note.startswith("possible: ") for note in second.notes)
+
+
+@pytest.mark.parametrize(
+    ("others", "likely"), [({}, 10), ({"bank.py": TILLS["bank.py"]}, 3)], ids=["only one", "shared"]
+)
+def test_where_only_the_definition_is_certain_a_name_of_several_has_a_short_first_page(
+    tmp_path: Path, others: dict[str, str], likely: int
+) -> None:
+    found = explorer(tmp_path, {"till.py": TILLS["till.py"], **others, **UNTYPED})
+    found.refresh_all()
+    first = found.find_references("Till.pay")
+    assert [row.binding for row in first.results] == ["certain"] + ["possible"] * likely
+    rest = found.find_references("Till.pay", page=Page(50, first.next_offset)).results if first.next_offset else ()
+    assert len({(row.path, row.start_line) for row in (*first.results, *rest)}) == first.total == 11
+
+
+def test_a_short_first_page_has_every_row_on_the_name_of_the_owner(tmp_path: Path) -> None:
+    named = "def f(till):\n" + "".join(f"  till.pay({number})\n" for number in range(5))
+    found = explorer(tmp_path, {**TILLS, **UNTYPED, "z.py": named})
+    found.refresh_all()
+    first = found.find_references("Till.pay")
+    assert [row.path for row in first.results] == ["till.py", *["z.py"] * 5]
+    assert (first.total, first.next_offset) == (16, 6)
+
+
 def test_a_member_of_a_function_that_others_may_give_it_is_possible_and_not_another(tmp_path: Path) -> None:
     """Found in play: of 28 calls of `app.render` in Express' own tests none was a row."""
     files = {

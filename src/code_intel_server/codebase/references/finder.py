@@ -16,7 +16,7 @@ from code_intel_server.codebase.external_resolution import ExternalSources
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.files.memory import FileMemory
-from code_intel_server.codebase.files.project import ProjectScope, of_length, path_inside, valid_text
+from code_intel_server.codebase.files.project import ProjectScope, of_length, path_inside
 from code_intel_server.codebase.files.ripgrep import FileMatches, Query
 from code_intel_server.codebase.files.roles import RELEVANCE, role
 from code_intel_server.codebase.files.text import counted
@@ -132,20 +132,24 @@ def find_references(
     ):
         asked.give_up(symbol)
     shown_page = asked.ended(page, rows) if asked.is_one else page
+    shown = shown_page.cut(rows)
+    more = found.overflowed or bool(found.untold)
+    kinds_of_all = rows if more or len(shown) < len(rows) else ()
     return answer(
-        shown_page.cut(rows),
+        shown,
         shown_page,
         len(rows),
         engine=" + ".join((ENGINE, *asked.said.engines)),
         incomplete_because=(*found.problems, *_broken(project, names[0], path), *_late(asked)),
         skipped=skipped,
-        more=found.overflowed or bool(found.untold),
-        counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
+        more=more,
+        counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in kinds_of_all))),
         other=asked.others,
         notes=(
             *(() if asked.is_one else _ambiguity(found.rows, names[0])),
             *asked.said.notes,
-            *_others(asked, names[0]),
+            *asked.possible(shown_page, rows),
+            *_others(asked),
             *asked.receivers.notes(found.rows),
             *(() if wanted else _left_out(found, names[0])),
             *_untold(found, names[0]),
@@ -183,14 +187,12 @@ def _late(asked: Binder) -> Iterator[str]:
         yield "time ran out before every row was told apart: some that are possible may be certain, or mean something else"
 
 
-def _others(asked: Binder, name: str) -> Iterator[str]:
-    for one, count in asked.overridden():
-        rows = counted(count, "row")
-        where = f"at={valid_text(one.path)}:{one.line}:{one.column}"
-        yield f"{one.qualified}, which may be this one when it runs, is used in {rows}: {where}"
+def _others(asked: Binder) -> Iterator[str]:
+    overridden = [f"{counted(count, 'row')} of {one.qualified}" for one, count in asked.overridden()]
+    if overridden:
+        yield f"may be this one when it runs: {', '.join(overridden)}"
     if asked.others:
-        rows = counted(asked.others, "row")
-        yield f"other: {rows} of {name} certainly mean something else; search_text with word=true shows every line of {name}"
+        yield "other: rows that certainly mean something else; search_text with word=true shows them"
 
 
 def last_name(symbol: str) -> str:
@@ -352,22 +354,11 @@ def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
 
 def _left_out(found: References, name: str) -> Iterator[str]:
     """What the agent does not see without `include_comments`."""
-    places = [
-        *(
-            [f"{counted(len(found.documents), 'document')} (first {valid_text(found.documents[0])})"]
-            if found.documents
-            else []
-        ),
-        *(
-            [
-                f"{counted(len(found.silent), 'other file')} only in comments, strings or longer names (first {valid_text(found.silent[0])})"
-            ]
-            if found.silent
-            else []
-        ),
-    ]
+    places = [counted(len(found.documents), "document")] if found.documents else []
+    if found.silent:
+        places.append(f"{counted(len(found.silent), 'other file')} only in comments, strings or longer names")
     if places:
-        yield f"left out: {name} stands in {' and in '.join(places)}; {HOW_TO_SEE_THEM}"
+        yield f"left out: {name} in {' and in '.join(places)}; {HOW_TO_SEE_THEM}"
 
 
 def _untold(found: References, name: str) -> Iterator[str]:

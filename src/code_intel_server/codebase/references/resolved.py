@@ -32,6 +32,10 @@ _UNLIKELY = 2
 _BEHIND = re.compile(r"(?<!\w)(?P<owner>\w++)(?:\.prototype)?(?:\.|\?\.|->|::)(?=(?P<name>\w++))")
 _MOST_ON_A_LINE = 20
 """Of a line that holds a name more often, as built code does, no more are resolved."""
+_LIKELIEST = 3
+"""So many rows that may mean it are shown first where no use is certain, beside those on its owner's name."""
+_FILES = 3
+"""So many files are named that hold the rows behind a page."""
 _WORTH_A_PAGE = 5
 """So many rows that are not likely are shown on a page of their own."""
 _MOST_FILES = 400
@@ -185,6 +189,8 @@ class Receivers:
     own: Set[str] = frozenset()
     others: Mapping[str, str] = field(default_factory=dict)
     """The place that defines another, by its owner in small letters."""
+    is_shared: bool = False
+    """Whether others of the name are defined."""
 
     @classmethod
     def of(cls, cache: SymbolCache, resolver: Resolver, target: ResolvedTarget | None) -> "Receivers":
@@ -194,13 +200,15 @@ class Receivers:
         meant = {(one.path, one.line) for one in resolver.definitions(target.symbols)}
         own: set[str] = set()
         others: dict[str, str] = {}
-        for one in definitions.resolve(cache, target.name):
+        same_name = definitions.resolve(cache, target.name)
+        for one in same_name:
             owner = one.tag.scope.removesuffix(".prototype").rpartition(".")[2].lower().lstrip("_")
             if (one.path, one.tag.start_line) in meant:
                 own.add(owner)
             elif owner:
                 others.setdefault(owner, f"{one.path}:{one.tag.start_line}")
-        return cls(own, {owner: place for owner, place in others.items() if own and owner not in own})
+        is_shared = any((one.path, one.tag.start_line) not in meant for one in same_name)
+        return cls(own, {owner: place for owner, place in others.items() if own and owner not in own}, is_shared)
 
     def rank(self, row: ReferenceRow) -> int:
         """0 behind a name of its owner, 1 where the name does not tell, 2 behind that of another's owner."""
@@ -211,7 +219,7 @@ class Receivers:
         """Which others the rows of the last rank are likely to mean, a sentence each."""
         unsure = (row for row in rows if self.others and row.binding is not Binding.CERTAIN)
         counts = Counter(found for row in unsure if (found := _receiver(row)) in self.others)
-        for owner, count in counts.most_common(_NEAREST):
+        for owner, count in counts.most_common(_FILES):
             yield f"last: {counted(count, 'row')} on {owner}, as {valid_text(self.others[owner])} defines"
 
 
@@ -278,14 +286,35 @@ class Binder:
         return -1 if row.binding is Binding.CERTAIN else self.receivers.rank(row)
 
     def ended(self, page: Page, rows: Sequence[ReferenceRow]) -> Page:
-        """The page, ended where what is not certain begins if that would be most of it, or where what is not likely does."""
+        """The page, ended behind the certain uses; where there are none, behind the likeliest rows, or before those that are unlikely."""
         shown = rows[page.range.start : page.range.stop]
-        certain = sum(1 for _ in takewhile(lambda row: row.binding == Binding.CERTAIN, rows))
-        uses = sum(row.kind is not Use.DEFINITION for row in rows[:certain])
-        if page.offset < certain < page.offset + len(shown) and uses and (certain - page.offset) * 5 < len(shown) * 3:
-            return Page(certain - page.offset, page.offset)
+
+        def within(rank: int) -> int:
+            return sum(1 for _ in takewhile(lambda row: self.rank(row) <= rank, rows))
+
+        certain = within(-1)
+        end = len(rows)
+        if any(row.kind is not Use.DEFINITION for row in rows[:certain]):
+            end = certain
+        elif self.receivers.is_shared:
+            end = max(within(0), min(certain + _LIKELIEST, within(_UNLIKELY - 1)))
+        if page.offset < end < len(rows) - 1:  # to tell of one row takes as much as the row
+            shown = shown[: end - page.offset]
         unlikely = sum(1 for _ in takewhile(lambda row: self.rank(row) == _UNLIKELY, reversed(shown)))
-        return Page(len(shown) - unlikely, page.offset) if _WORTH_A_PAGE <= unlikely < len(shown) else page
+        kept = len(shown) - unlikely if _WORTH_A_PAGE <= unlikely < len(shown) else len(shown)
+        return Page(kept, page.offset) if page.offset + kept < len(rows) else page
+
+    def possible(self, page: Page, rows: Sequence[ReferenceRow]) -> Iterator[str]:
+        """How many rows behind the page may mean the target, and in which files, a sentence."""
+        counts = Counter(row.path for row in rows[page.range.stop :] if row.binding == Binding.POSSIBLE)
+        if counts:
+            first = counts.most_common(_FILES)
+            files = [f"{valid_text(path)} {count}" for path, count in first]
+            if len(counts) > len(first):
+                others = counted(len(counts) - len(first), "other file")
+                files.append(f"{others} {counts.total() - sum(count for _, count in first)}")
+            rest = counted(counts.total(), "more row")
+            yield f"possible: {rest} may mean it, from offset={page.range.stop} on: {', '.join(files)}"
 
     def _binding(self, row: ReferenceRow) -> Binding:
         if row.kind in PROSE:
