@@ -20,7 +20,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,10 +122,18 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens at the `number`th call: `how` is "caller" or "server" (killed), or the name of an error."""
+    """What happens at the `number`th call: `how` is "caller" or "server" (killed), or the name of an error.
+
+    With `when`, in place of a number: at the first call before which it is true.
+    """
 
     number: int
     how: str = "caller"
+    when: Callable[[], bool] | None = None
+
+    def is_at(self, number: int) -> bool:
+        """Whether it happens at this call."""
+        return self.when() if self.when else number == self.number
 
     @property
     def error(self) -> int:
@@ -197,7 +205,7 @@ class Gate:
                 return 0
             self.calls.append(call)
             fault = self._fault
-            if fault is None or self.fired is not None or len(self.calls) != fault.number:
+            if fault is None or self.fired is not None or not fault.is_at(len(self.calls)):
                 return 0
             if fault.error:
                 self.fired = call if call.disk else None

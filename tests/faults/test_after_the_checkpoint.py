@@ -1,10 +1,9 @@
 """A kill behind the renaming of a checkpoint leaves undone nothing that belongs to its submit (SPEC 7)."""
 
 import json
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,33 +21,19 @@ pytestmark = pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before sy
 Move = Callable[[Server], Fields]
 
 
-def killed_behind(root: Path, move: Move) -> Iterator[Fields]:
-    """Play `move` with a kill behind its last renaming, and one at its last call; the answer to it, sent again, each time."""
-    aside = root.parent.with_name("aside")
-    shutil.copytree(root.parent, aside, symlinks=True)
-
-    def played(fault: Fault | None) -> Gate:
-        shutil.rmtree(root.parent)
-        shutil.copytree(aside, root.parent, symlinks=True)
-        watched = Gate()
-        with GatedServer(root, watched) as server:
-            assert server.call("get_session_status")["success"]
-            watched.arm(fault)
-            try:
-                assert move(server)["success"]
-            except EOFError:
-                server.wait(20)
-        watched.close()
-        return watched
-
-    calls = played(None).calls
-    renamed = max(place for place, call in enumerate(calls, 1) if (call.kind, call.who) == ("rename", "server"))
-    for place in (renamed + 2, len(calls)):  # behind the renaming its folder is synced
-        if played(Fault(place)).fired is not None:
-            with Server(root) as server:
-                server.call("get_session_status")
-                answer = move(server)
-            yield answer
+def killed(root: Path, move: Move, when: Callable[[], bool]) -> Fields:
+    """Play `move` with a kill at the first call before which `when` is true; the answer to it, sent again to the next server."""
+    watched = Gate()
+    with GatedServer(root, watched) as server:
+        assert server.call("get_session_status")["success"]
+        watched.arm(Fault(0, when=when))
+        with pytest.raises(EOFError):
+            move(server)
+        server.wait(20)
+    watched.close()
+    with Server(root) as server:
+        server.call("get_session_status")
+        return move(server)
 
 
 def interrupted(root: Path) -> str:
@@ -79,30 +64,31 @@ def whose_word(root: Path, choice: str) -> Author:
 
 
 def test_the_session_of_a_branch_that_was_given_up_goes_with_it_and_the_submit_is_logged_once(tmp_path: Path) -> None:
-    root = repository(tmp_path / "ground" / "repo", FILES)
+    root = repository(tmp_path / "repo", FILES)
     given_up = interrupted(root)
     with Server(root) as server:
         session_id = start(server, fast=True, no_doc=True)["session_id"]
         server.kill()
     said = {"hook_event_name": "UserPromptSubmit", "cwd": str(root), "session_id": "talk", "prompt": "delete them"}
     subprocess.run([sys.executable, "-m", "code_intel_server", "hook"], input=json.dumps(said), text=True, check=True)
-    answers = 0
-    for answer in killed_behind(root, lambda server: server.submit(choice="delete")):
-        assert answer["phase"] == "QUERY_FRAME"
-        assert answer["decisions"] == {"stale branches: delete": "heard by the hook"}
-        assert sorted({file.name[:15] for file in (root / ".code-intel/sessions").glob("*.json")}) == [session_id]
-        assert submits(root, session_id) == [("BRANCH_INTERVENTION", "ok")]
-        assert whose_word(root, "delete") is Author.AGENT  # what was said before it answers no later question
-        answers += 1
-    assert answers
+    saved = root / ".code-intel/sessions" / f"{session_id}.json"
+
+    def phase() -> str:
+        return str(json.loads(saved.read_bytes())["orchestrator_state"]["phase_state"]["current_phase"])
+
+    answer = killed(root, lambda server: server.submit(choice="delete"), lambda: phase() == "QUERY_FRAME")
+    assert answer["decisions"] == {"stale branches: delete": "heard by the hook"}
+    assert sorted({file.name.partition(".")[0] for file in saved.parent.glob("*.json")}) == [session_id]
+    assert submits(root, session_id) == [("BRANCH_INTERVENTION", "ok")]
+    assert whose_word(root, "delete") is Author.AGENT  # what was said before it answers no later question
     assert git(root, "branch", "--list", f"llm_task_{given_up}") == ""
 
 
 def test_the_session_whose_branch_another_one_merged_goes_with_its_end(tmp_path: Path) -> None:
-    root = repository(tmp_path / "ground" / "repo", FILES)
+    root = repository(tmp_path / "repo", FILES)
     interrupted(root)
     with Server(root) as server:
-        start(server, fast=True, no_doc=True)
+        session_id = start(server, fast=True, no_doc=True)["session_id"]
         server.accepted(choice="continue")
         server.accepted(action_type="change")
         server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
@@ -118,9 +104,7 @@ def test_the_session_whose_branch_another_one_merged_goes_with_its_end(tmp_path:
             tools_used=["review_changes"],
         )
         server.kill()
-    answers = 0
-    for answer in killed_behind(root, lambda server: server.call("submit_phase", data={"summary": "Merged."})):
-        assert answer["phase"] == "SESSION_COMPLETE"
-        assert not [*(root / ".code-intel/sessions").glob("*.json")]
-        answers += 1
-    assert answers
+    sessions = root / ".code-intel/sessions"
+    merge: Move = lambda server: server.call("submit_phase", data={"summary": "Merged."})  # noqa: E731
+    assert killed(root, merge, lambda: not (sessions / f"{session_id}.json").exists())["phase"] == "SESSION_COMPLETE"
+    assert not [*sessions.glob("*.json")]
