@@ -36,9 +36,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 def fixes(folder: Path) -> Iterator[tuple[str, str, list[str]]]:
     """Commit, message and changed source files of the newest fixes, newest first."""
-    log = git(
-        folder, "log", "-4000", "--no-merges", "-i", "--grep=fix", "--name-only", "--format=%x00%H%x01%B%x01"
-    )
+    log = git(folder, "log", "-4000", "--no-merges", "-i", "--grep=fix", "--name-only", "--format=%x00%H%x01%B%x01")
     for entry in log.split("\0")[1:]:
         commit, message, files = entry.split("\1")
         subject = message.strip().partition("\n")[0]
