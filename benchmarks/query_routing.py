@@ -1,6 +1,6 @@
 """`query` beside `semantic_search` on the messages of fix commits: is a file that the fix changed among the first five?
 
-    PYTHONPATH=src python benchmarks/query_routing.py --mirrors DIR [--seed N] [--each 4] [--work DIR] REPOSITORY ...
+    PYTHONPATH=src python benchmarks/query_routing.py --mirrors DIR [--seed N] [--each 4] [--recent 200] REPOSITORY ...
 
 REPOSITORY is a folder of DIR, `owner+name`, with a bare git directory or one in `repo`. Of each the seed draws commits whose subject says
 fix, with a code file that is no test; the parent of the oldest of them is laid out and indexed once, and only files that it has count.
@@ -22,8 +22,6 @@ from code_intel_server.index.retrieval.starting_points import is_aside
 from code_intel_server.tools import exploration
 from code_intel_server.tools.current_project import CurrentProject
 
-RECENT = 200
-"""Of so many of the newest fixes is drawn."""
 FIRST = 5
 _LEAST_WORDS = 3
 _TRAILER = re.compile(r"^[A-Z][\w-]+: .*$|\(#\d+\)|#\d+", re.MULTILINE)
@@ -38,9 +36,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 def fixes(folder: Path) -> Iterator[tuple[str, str, list[str]]]:
     """Commit, message and changed source files of the newest fixes, newest first."""
-    log = git(
-        folder, "log", f"-{20 * RECENT}", "--no-merges", "-i", "--grep=fix", "--name-only", "--format=%x00%H%x01%B%x01"
-    )
+    log = git(folder, "log", "-4000", "--no-merges", "-i", "--grep=fix", "--name-only", "--format=%x00%H%x01%B%x01")
     for entry in log.split("\0")[1:]:
         commit, message, files = entry.split("\1")
         subject = message.strip().partition("\n")[0]
@@ -104,13 +100,14 @@ def main() -> None:
     parser.add_argument("--mirrors", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=20261123)
     parser.add_argument("--each", type=int, default=4)
+    parser.add_argument("--recent", type=int, default=200, help="of so many of the newest fixes is drawn")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
     rows: list[dict[str, bool | str]] = []
     for name in arguments.repositories:
         folder = arguments.mirrors / name / "repo"
         folder = folder if folder.is_dir() else arguments.mirrors / name
-        recent = [one for _, one in zip(range(RECENT), fixes(folder), strict=False)]
+        recent = [one for _, one in zip(range(arguments.recent), fixes(folder), strict=False)]
         chosen = sorted(
             random.Random(f"{arguments.seed} {name}").sample(range(len(recent)), min(arguments.each, len(recent)))
         )
