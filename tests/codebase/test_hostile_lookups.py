@@ -365,7 +365,7 @@ def test_a_ctags_that_hung_once_is_not_waited_for_again(tmp_path: Path, monkeypa
     program(
         tmp_path / "bin",
         "ctags",
-        f'case "$*" in *list-features*) echo "json  x";; *) echo >> {calls}; sleep 600;; esac',
+        f'case "$*" in *list-features*) echo "json  x";; *list-maps*) echo "Python *.py";; *) echo >> {calls}; sleep 600;; esac',
     )
     only_on_path(monkeypatch, tmp_path / "bin")
     monkeypatch.setattr(cache, "LOOKUP_SECONDS", 2.5)

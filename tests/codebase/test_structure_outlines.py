@@ -19,6 +19,7 @@ from code_intel_server.codebase.syntax.structure import has_queries, outline
 from code_intel_server.codebase.syntax.values import SymbolKind
 
 SAMPLES = Path(__file__).parent / "samples"
+QUERIES = Path(__file__).parents[2] / "src/code_intel_server/codebase/queries"
 CALLABLE_OR_TYPE = {
     "function", "method", "class", "struct", "interface", "enum", "trait", "subroutine", "func", "singletonMethod",
 }  # fmt: skip
@@ -87,6 +88,11 @@ def test_the_outline_of_a_sample_is_what_a_reader_expects(name: str) -> None:
 
 def test_every_sample_has_an_expected_outline() -> None:
     assert {path.name for path in SAMPLES.iterdir()} == {*EXPECTED, "outlines.txt", "second_reader.txt"}
+
+
+def test_every_query_file_has_a_sample_unless_it_is_like_another() -> None:
+    own = [path for path in QUERIES.iterdir() if not path.read_text(encoding="utf-8").startswith(";;; like ")]
+    assert {path.stem for path in own} - {language.split()[0] for language, _ in EXPECTED.values()} == set()
 
 
 @pytest.mark.parametrize("name", SECOND_READER)

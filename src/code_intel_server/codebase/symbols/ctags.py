@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -101,17 +101,18 @@ def accepts(path: str) -> bool:
     return _NO_LINE_OF_TEXT.search(path) is None
 
 
-def reads(name: str) -> bool:
-    """Whether ctags takes a file of this name for one in a language that it knows."""
+def reader() -> Callable[[str], bool]:
+    """What tells of a file's name whether ctags takes it for one in a language that it knows."""
     program = _find(environ.get("PATH", ""))
-    return program is not None and _names(program, Path(program).stat().st_mtime_ns).match(name) is not None
+    return _reader(program, Path(program).stat().st_mtime_ns) if program else lambda _: False
 
 
 @lru_cache(maxsize=8)
-def _names(program: str, _changed: int) -> re.Pattern[str]:
+def _reader(program: str, _changed: int) -> Callable[[str], bool]:
     done = _asked(program, "--list-maps")
     patterns = chain.from_iterable(line.split()[1:] for line in done.decode("utf-8", "replace").splitlines())
-    return re.compile("|".join(map(fnmatch.translate, patterns)), re.IGNORECASE)
+    names = re.compile("|".join(map(fnmatch.translate, patterns)), re.IGNORECASE)
+    return lru_cache(maxsize=4096)(lambda name: names.match(name) is not None)
 
 
 @lru_cache(maxsize=8)

@@ -7,7 +7,7 @@ Universal Ctags tags a large tree in a second; a syntax tree is one to two order
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -65,9 +65,14 @@ class Tagging:
 
 def taggable(path: str) -> bool:
     """Whether a file may define symbols, by its name alone (a name without an ending may turn out to be a script)."""
+    return _taggable_name(_name_like(path))
+
+
+def _name_like(path: str) -> str:
+    """A name that tells as much as the path's own: one for all files of an ending, so that what it tells can be kept."""
     name = path.rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
-    return _taggable_name(f"x.{ending}" if dot and stem and name.lower() not in _WHOLE_NAMES else name)
+    return f"x.{ending}" if dot and stem and name.lower() not in _WHOLE_NAMES else name
 
 
 @lru_cache(maxsize=4096)
@@ -95,11 +100,11 @@ def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tag
 
     Those that ctags does not know and that cannot be read are left out.
     """
-    has_ctags = ctags.ctags_program() is not None
+    has_ctags, reads = ctags.ctags_program() is not None, ctags.reader()
     by_tree = [
         path
         for path in paths
-        if not has_ctags or not ctags.accepts(path) or _prefers_tree(path) or _is_misread(root, path)
+        if not has_ctags or not ctags.accepts(path) or _prefers_tree(path, reads) or _is_misread(root, path)
     ]
     by_ctags = sorted(set(paths).difference(by_tree))
     tagged = ctags.tag(root, by_ctags, seconds=seconds) if by_ctags else ctags.Tagged({})
@@ -131,12 +136,12 @@ def _with_fields(root: Path, path: str, tags: Sequence[Tag]) -> tuple[Tag, ...]:
 
 
 @lru_cache(maxsize=65536)
-def _prefers_tree(path: str) -> bool:
+def _prefers_tree(path: str, reads: Callable[[str], bool]) -> bool:
     if role(path) is Role.VENDORED:
         return False  # other people's bundles: large, and rarely asked about
     language = language_of(path)
     # A name that tells nothing may be a script, whose first line tells; ctags would not look.
-    return language is None or language.tree or not ctags.reads(path.rsplit("/", 1)[-1])
+    return language is None or language.tree or not reads(_name_like(path))
 
 
 def _is_misread(root: Path, path: str) -> bool:
