@@ -1,6 +1,5 @@
 """What tests showed of a change: asked about once, kept with the reasons, shown in answers and trailers (SPEC 4, Receipts)."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -10,8 +9,6 @@ from code_intel_server.flow.checks.judgement import REASON_LENGTH
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.workspace.values import Proof, SeenTests, ToCommit, fail_to_pass_count
 
-_PARAMETER = re.compile(r"(::\w+)\[.*\]\Z", re.DOTALL)
-"""What tells the cases of one test apart."""
 _NAMED_AT_MOST = 20
 _SHOWN_AT_MOST = 10
 _TRAILER_CHARACTERS = 200
@@ -53,7 +50,7 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
     for name, ids in tests.listed.items():
         cases: dict[str, list[str]] = {}
         for id_ in ids:
-            cases.setdefault(_PARAMETER.sub(r"\1[...]", id_), []).append(id_)
+            cases.setdefault(_of_all_cases(id_), []).append(id_)
         shown = [*cases.items()][:_SHOWN_AT_MOST]
         more = tests.counts[name] - sum(len(own) for _, own in shown)
         rows = [own[0] if len(own) == 1 else f"{test} ({len(own)})" for test, own in shown]
@@ -66,6 +63,13 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
     if tests.notes:
         fields["notes"] = [*tests.notes]
     return {"tests": fields}
+
+
+def _of_all_cases(test: str) -> str:
+    """The id of a test without what tells its cases apart: `test_x[...]`."""
+    path, _, case = test.partition("::")
+    name, bracket, _ = case.partition("[")
+    return f"{path}::{name}[...]" if bracket and test.endswith("]") else test
 
 
 def test_trailers(
