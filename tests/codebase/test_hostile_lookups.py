@@ -377,6 +377,16 @@ def test_a_ctags_that_hung_once_is_not_waited_for_again(tmp_path: Path, monkeypa
     assert (tmp_path / "calls").read_text().count("\n") == 1
 
 
+def test_a_ctags_that_does_not_say_what_it_knows_is_not_taken_to_know_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "bin", "ctags", 'case "$*" in *list-features*) echo "json  x";; *list-maps*) exit 3;; esac')
+    only_on_path(monkeypatch, tmp_path / "bin")
+    found = explorer(tmp_path / "project", {"a.nim": "proc needle() = discard\n", "b.py": "def other(): pass\n"})
+    assert not found.find_definitions("needle").complete
+    assert found.find_definitions("other").total == 1
+
+
 def test_a_ctags_that_cannot_write_json_is_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "bin", "ctags", "echo wildcards")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))

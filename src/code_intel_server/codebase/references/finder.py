@@ -131,7 +131,8 @@ def find_references(
         and not any(row.binding == Binding.CERTAIN for row in found.rows)
     ):
         asked.give_up(symbol)
-    shown_page = asked.ended(page, rows) if asked.is_one else page
+    # Where files are told as far as a page needs, certain rows are in order within a file only.
+    shown_page = asked.ended(page, rows) if asked.is_one and not found.untold else page
     shown = shown_page.cut(rows)
     more = found.overflowed or bool(found.untold)
     kinds_of_all = rows if more or len(shown) < len(rows) else ()

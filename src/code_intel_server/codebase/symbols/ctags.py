@@ -103,13 +103,20 @@ def accepts(path: str) -> bool:
 
 def reader() -> Callable[[str], bool]:
     """What tells of a file's name whether ctags takes it for one in a language that it knows."""
-    program = _find(environ.get("PATH", ""))
-    return _reader(program, Path(program).stat().st_mtime_ns) if program else lambda _: False
+    program = ctags_program()
+    if program:
+        try:
+            return _reader(program, Path(program).stat().st_mtime_ns)
+        except LookupError:
+            _resting[program] = time.monotonic() + _REST_SECONDS
+    return lambda _: False
 
 
 @lru_cache(maxsize=8)
 def _reader(program: str, _changed: int) -> Callable[[str], bool]:
     done = _asked(program, "--list-maps")
+    if not done:
+        raise LookupError(program)  # not kept, as an answer is
     patterns = chain.from_iterable(line.split()[1:] for line in done.decode("utf-8", "replace").splitlines())
     names = re.compile("|".join(map(fnmatch.translate, patterns)), re.IGNORECASE)
     return lru_cache(maxsize=4096)(lambda name: names.match(name) is not None)

@@ -85,12 +85,14 @@ def _taggable_name(name: str) -> bool:
 
 def content_keys(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
     """What the files' tags are found by: files with the same key have the same; without those that cannot be read."""
-    has_ctags = ctags.ctags_program() is not None
+    reads = ctags.reader()
     keys: dict[str, bytes] = {}
     for path in paths:
         if (data := read_bytes(root, path)) is not None:
             key = hashlib.blake2b(data, digest_size=20)
-            key.update(os.fsencode(f"\0{path.rsplit('/', 1)[-1]}\0{role(path) is Role.VENDORED}{has_ctags}"))
+            key.update(
+                os.fsencode(f"\0{path.rsplit('/', 1)[-1]}\0{role(path) is Role.VENDORED}{reads(_name_like(path))}")
+            )
             keys[path] = key.digest()
     return keys
 
@@ -100,7 +102,8 @@ def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tag
 
     Those that ctags does not know and that cannot be read are left out.
     """
-    has_ctags, reads = ctags.ctags_program() is not None, ctags.reader()
+    reads = ctags.reader()
+    has_ctags = ctags.ctags_program() is not None
     by_tree = [
         path
         for path in paths
