@@ -132,7 +132,9 @@ def test_in_a_copy_of_the_project_what_was_there_before_the_session_is_not_taken
     ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
     ("Grep", "PostToolUse", {"pattern": "def", "path": "secrets/vault.py", "output_mode": "content"}),
     ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
-    ("Bash", "PostToolUse", {"command": "ls; grep -n def secrets/vault.py"}),
+    ("Bash", "PostToolUse", {"command": "ls; grep -n 'def|class' secrets/vault.py"}),
+    ("Bash", "PostToolUse", {"command": "sed -n '1,5p;10,20p' secrets/vault.py"}),
+    ("Bash", "PostToolUse", {"command": "cat 2>/dev/null secrets/vault.py\necho done"}),
 ])  # fmt: skip
 def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
     root: Path, ask: Ask, tool: str, event: str, given: dict[str, str]
@@ -149,6 +151,9 @@ def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
 @pytest.mark.parametrize(("tool", "given", "response"), [
     ("Bash", {"command": "cat /dev/null # secrets/vault.py"}, {}),
     ("Bash", {"command": "cat app.py > secrets/vault.py; echo secrets/vault.py"}, {}),
+    ("Bash", {"command": "cd pkg && cat ../secrets/vault.py secrets/vault.py"}, {}),
+    ("Bash", {"command": "grep -c def secrets/vault.py; rg --files secrets/vault.py"}, {}),
+    ("Bash", {"command": "cat 'secrets/vault.py"}, {}),
     ("Read", {"file_path": "secrets/vault.py"}, {"is_error": True}),
     ("Grep", {"pattern": "def", "path": "secrets/vault.py"}, {}),
     ("Grep", {"pattern": "def", "path": "secrets", "output_mode": "content"}, {}),

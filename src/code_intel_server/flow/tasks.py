@@ -108,14 +108,14 @@ def progress_text(tasks: Sequence[TaskModel]) -> str:
 def register(recorded: Sequence[TaskModel], plan: Sequence[PlannedTask], revert_reason: str) -> tuple[TaskModel, ...]:
     """The task list after a plan or re-plan; idempotent. Raises Rejected with the READY message that applies.
 
-    A completed task is taken from the record, never from the plan, and is in front where the plan leaves it out; a pending
+    Completed tasks are taken from the record, never from the plan, and are in front in their order there; a pending
     one takes the plan's words and keeps the server's counts. A task new since a revert carries the reason of that revert.
     """
     known = {task.id: task for task in recorded}
     _check_plan(known, plan)
-    named = {task.id for task in plan}
-    kept = (task for task in recorded if not task.pending and task.id not in named)
-    return (*kept, *(_registered(task, known.get(task.id), revert_reason) for task in plan))
+    kept = {task.id: task for task in recorded if not task.pending}
+    new = (_registered(task, known.get(task.id), revert_reason) for task in plan if task.id not in kept)
+    return (*kept.values(), *new)
 
 
 def plan_digest(plan: Sequence[PlannedTask]) -> str:
@@ -161,8 +161,6 @@ def _check_checklist(task: PlannedTask) -> None:
 
 
 def _registered(task: PlannedTask, known: TaskModel | None, revert_reason: str) -> TaskModel:
-    if known is not None and not known.pending:
-        return known
     items = tuple(ChecklistItem(item=entry.item) for entry in task.checklist)
     return TaskModel(
         id=task.id,

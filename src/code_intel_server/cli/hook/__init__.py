@@ -35,8 +35,8 @@ ALLOW_WRITES = "--allow-writes"
 
 _READ_LIMIT = 16_000_000
 _PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
-_READ_BY = re.compile(r"\s*(?:cat|bat|head|tail|sed\s+-n|nl|less|more|[ef]?grep|rg)\s")
-_COMMENT = re.compile(r"(?m)(?:^|\s)#.*")
+_READERS = frozenset({"cat", "bat", "head", "tail", "nl", "less", "more", "grep", "egrep", "fgrep", "rg"})
+_SHOWS_NO_LINE = re.compile(r"-\w*[qclL]\w*|--(?:quiet|silent|count|files.*)")
 _COMMAND_LIMIT = 4_000
 _STARTS = "start_session"
 _TURNS = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"})
@@ -164,9 +164,7 @@ def _note_reads(event: Fields, session: Session) -> None:
         if event["tool_name"] != "Grep" or values.get("output_mode") == "content":  # else it lists files
             named = dialects.named_paths(values)
     elif event.get("tool_name") == "Bash":
-        commands = re.split(r"[|;&\n]+", _COMMENT.sub("", str(values.get("command") or "")[:_COMMAND_LIMIT]))
-        reading = (one.partition(">")[0] for one in commands if _READ_BY.match(one))
-        named = [word for one in reading for word in re.findall(r"[^\s'\"<()]+", one)]
+        named = _read_by_command(str(values.get("command") or "")[:_COMMAND_LIMIT])
     cwd = str(event.get("cwd") or session.root)
     paths = [
         path
@@ -180,6 +178,33 @@ def _note_reads(event: Fields, session: Session) -> None:
                 stream.writelines(f"{json.dumps(path)}\n" for path in paths)
         except OSError:
             return
+
+
+def _read_by_command(command: str) -> list[str]:
+    """The words that a shell's reading commands are given; none behind a `cd`, nor where the quotes do not close."""
+    import shlex
+
+    lexer = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    parts: list[list[str]] = [[]]
+    try:
+        for word in lexer:
+            if word.strip("<>&") == "" and word != "&&":
+                next(lexer, None)  # where it goes to, or comes from
+            elif not word.strip(";|&()"):
+                parts.append([])
+            else:
+                parts[-1].append(word)
+    except ValueError:
+        return []
+    named: list[str] = []
+    for program, *words in filter(None, parts):
+        if program == "cd":
+            break
+        if program in _READERS or (program == "sed" and words[:1] == ["-n"]):
+            finds = program in {"grep", "egrep", "fgrep", "rg"}
+            named += [] if finds and any(map(_SHOWS_NO_LINE.fullmatch, words)) else words
+    return named
 
 
 def targets(event: Fields) -> list[str]:

@@ -5,6 +5,7 @@ behind an old line, an indentation or a line that was only broken anew is no cha
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -209,7 +210,8 @@ def _is_import(line: str, language: str) -> bool:
 
 def _among(tokens: Sequence[Token], lines: tuple[int, int]) -> list[Token]:
     first, count = lines
-    return [token for token in tokens if first <= token.line < first + count]
+    begin, end = (bisect_left(tokens, line, key=lambda token: token.line) for line in (first, first + count))
+    return [*tokens[begin:end]]
 
 
 def _difference(

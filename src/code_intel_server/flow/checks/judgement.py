@@ -198,7 +198,7 @@ class Judge:
     now: str
     changes: Mapping[str, Change]
     _since: dict[str, Mapping[str, Change]] = field(default_factory=dict)
-    _differences: dict[str, SyntaxDifference] = field(default_factory=dict)
+    _differences: dict[tuple[str, str], SyntaxDifference] = field(default_factory=dict)
     _unread: set[str] = field(default_factory=set)
 
     @classmethod
@@ -256,14 +256,11 @@ class Judge:
             return False
         if change.binary or change.kind is ChangeKind.DELETED:
             return True
-        then, content = self.state.trees.by_task[used.task_id], self.ports.tree.content
-        hunks = [((h.old_start, h.old_count), (h.new_start, h.new_count)) for h in change.hunks]
-        before, now = content(then, change.old_path or path), content(self.now, path)
-        return not self.ports.evidence.compare(path, before, now, hunks).judge(start, end).trivial
+        return not self._compared(self.state.trees.by_task[used.task_id], path, change).judge(start, end).trivial
 
     def not_by_syntax(self) -> list[str]:
         """The files that were compared line by line, or not at all, being too large or too deep."""
-        by_lines = {path for path, difference in self._differences.items() if difference.by_lines}
+        by_lines = {path for (_, path), difference in self._differences.items() if difference.by_lines}
         return sorted(self._unread | by_lines)
 
     def counts_at(self, path: str, start: int, end: int, item: str = "") -> bool:
@@ -342,13 +339,16 @@ class Judge:
 
     def _difference(self, path: str, change: Change | None) -> SyntaxDifference:
         """What a file differs in from the base; without one all of it counts as new."""
-        if path not in self._differences:
+        return self._compared(self.state.trees.base, path, change)
+
+    def _compared(self, then: str, path: str, change: Change | None) -> SyntaxDifference:
+        if (then, path) not in self._differences:
             content = self.ports.tree.content
             now = content(self.now, path) if self.now else None
-            before = content(self.state.trees.base, change.old_path or path) if change else None
+            before = content(then, change.old_path or path) if change else None
             hunks = [((h.old_start, h.old_count), (h.new_start, h.new_count)) for h in change.hunks] if change else []
-            self._differences[path] = self.ports.evidence.compare(path, before, now, hunks)
-        return self._differences[path]
+            self._differences[then, path] = self.ports.evidence.compare(path, before, now, hunks)
+        return self._differences[then, path]
 
     def _parse(self, item: ChecklistItem) -> list[Reference]:
         text = (item.evidence or "").strip()

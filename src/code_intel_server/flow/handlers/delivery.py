@@ -59,7 +59,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         raise Rejected("failures.PRE_COMMIT.review_prompt_not_found", name=payload.review_prompt_used, available=names)
     now = turn.ports.tree.snapshot(contents=True)
     changes = turn.ports.tree.changes(state.trees.base, now)
-    review = reviewed(turn, changes, now)
+    review = reviewed(turn, changes, now, adopted)
     _refuse_unseen(turn, review, changes, now)
     request = _request(turn, review, now, changes)
     archived: tuple[str, ...] = ()

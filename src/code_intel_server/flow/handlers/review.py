@@ -27,11 +27,14 @@ class Review:
     committed: frozenset[str] = frozenset()
 
 
-def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> Review:
-    """Sort every changed path by the agent's decision. Raises Rejected naming what was not, or wrongly, reviewed."""
+def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str, adopted: str = "") -> Review:
+    """Sort every changed path by the agent's decision. Raises Rejected naming what was not, or wrongly, reviewed.
+
+    What an `adopted` commit holds is not known to be as it was reviewed: a hook may have changed it before a kill.
+    """
     changed = {change.path: change for change in changes}
     decisions = _decisions(turn, changed)
-    review = Review(committed=committed(turn.state, turn.ports, changes, now))
+    review = Review(committed=frozenset() if adopted else committed(turn.state, turn.ports, changes, now))
     decisions = {path: ReviewedFile(path=path) for path in review.committed} | decisions
     missing = [path for path in changed if path not in decisions]
     if missing:

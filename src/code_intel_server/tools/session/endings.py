@@ -221,7 +221,10 @@ def with_cleaned(answer: Fields, cleaned: Fields) -> Fields:
 
 
 def _made(file: Path) -> float:
-    return file.stat().st_mtime if file.exists() else 0
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0
 
 
 def _rows(answers: Sequence[Fields], name: str) -> Iterator[JsonValue]:

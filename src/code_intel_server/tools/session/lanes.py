@@ -20,6 +20,7 @@ from code_intel_server.tools.services import ProjectServices, SessionSettings
 FEW_FILES = 5
 LANE_SECONDS = 0.5
 NAMES_AT_MOST = 5
+_LETTERS = 2_000
 _SHOWN = 60
 _NOTHING_KNOWN = "lanes.nothing_known"
 """What is advised where a request names nothing, and so only said where the session would not explore."""
@@ -74,7 +75,7 @@ def _lane_note(settings: SessionSettings, advice: Advice, runs: Lane) -> Note | 
 
 def code_names_in(query: str) -> list[str]:
     """What a request names as code does: set apart, a path, a call, a word of mixed or joined parts."""
-    report = read_report(query)
+    report = read_report(query[:_LETTERS])
     return [*dict.fromkeys(name.strip("./") for name in (*report.names, *report.paths))][:NAMES_AT_MOST]
 
 
