@@ -208,11 +208,45 @@ def test_the_writable_set_widened_outside_ready(stage: Stage) -> None:
     stage.refused("explored by nobody: lib.py", **stage.commit())
 
 
-def test_a_folder_added_instead_of_its_files(stage: Stage) -> None:
-    """Stopped by: the writable set holds files; a folder in it opens none of them."""
+@pytest.mark.parametrize("folder", [".", "pkg", "{root}/pkg/"])
+def test_a_folder_added_instead_of_its_files(stage: Stage, folder: str) -> None:
+    """Stopped by: the writable set holds files; a folder is refused, with the way out."""
     stage.planned()
-    stage.call("add_explored_files", paths=["."], reason="All of the project is needed.")
-    stage.call("add_explored_files", paths=["pkg"], reason="All of the package is needed.")
-    assert stage.call("check_write_target", path="pkg/deep.py")["allowed"] is False
-    assert stage.call("check_write_target", path="lib.py")["allowed"] is False
-    stage.notice()
+    answer = stage.call("add_explored_files", paths=[folder.format(root=stage.root)], reason="All of it is needed.")
+    assert answer["error"] == "folder_named"
+    assert "Name the files" in answer["remedy"]
+    stage.edit()
+    stage.write("pkg/deep.py", "def deep():\n    return 4\n")
+    stage.refused("nobody explored: pkg/deep.py", **report())
+
+
+@pytest.mark.parametrize("made", [Path.mkdir, Path.touch])
+def test_a_folder_made_of_a_name_that_was_added(stage: Stage, made: Callable[[Path], None]) -> None:
+    """Stopped by: what is below a folder has names of its own, also where the folder came later."""
+    stage.planned()
+    stage.explain("made")
+    made(stage.root / "made")
+    stage.edit()
+    (stage.root / "made").unlink() if made is Path.touch else None
+    stage.write("made/deep.py", "def deep():\n    return 4\n")
+    stage.refused("nobody explored: made/deep.py", **report())
+
+
+def test_a_repository_named_instead_of_its_files(stage: Stage) -> None:
+    """Stopped by: the name of a repository within speaks of its commit, not of the files in it."""
+    stage.git("init", "-q", "tools")
+    stage.write("tools/one.py", "x = 1\n")
+    stage.planned()
+    stage.call("add_explored_files", paths=["tools"], reason="The tools are needed.")
+    stage.edit()
+    stage.write("tools/one.py", "x = 2\n")
+    stage.refused("nobody explored: tools/one.py", **report())
+
+
+def test_a_folder_asked_for_instead_of_its_files(stage: Stage) -> None:
+    """Stopped by: a write is allowed by the name of the file."""
+    stage.planned("app.py", "pkg/deep.py")
+    stage.call("check_write_target", path="pkg")
+    stage.edit()
+    stage.write("pkg/new.py", "x = 2\n")
+    stage.refused("check_write_target for pkg/new.py", **report())

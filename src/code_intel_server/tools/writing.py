@@ -7,7 +7,13 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
-from code_intel_server.flow.checks.judgement import REASON_LENGTH, looked_at, take_looked_at, why_writable_now
+from code_intel_server.flow.checks.judgement import (
+    REASON_LENGTH,
+    list_of_paths,
+    looked_at,
+    take_looked_at,
+    why_writable_now,
+)
 from code_intel_server.flow.checks.writable import Why
 from code_intel_server.flow.handlers.ready import CHECKED_AT_MOST
 from code_intel_server.flow.handlers.review import uncompared
@@ -18,7 +24,7 @@ from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.guard import note_call
-from code_intel_server.tools.services import now
+from code_intel_server.tools.services import ProjectServices, now
 from code_intel_server.tools.session.answers import tasks_of
 from code_intel_server.tools.session.sessions import Active, Sessions
 from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting_rows, narrowed, size_of
@@ -96,8 +102,12 @@ def add_explored_files(current: CurrentProject, paths: Sequence[str], reason: st
             raise Rejected("tool_errors.add_explored_files.no_files")
         if len(reason.strip()) < REASON_LENGTH:
             raise Rejected("tool_errors.add_explored_files.reason_required")
-        added = list(dict.fromkeys(name for path in paths for name in _names(services.project, path)))
-        state = active.state.draft()
+        state, named = active.state.draft(), {path: _names(services.project, path) for path in paths}
+        added = list(dict.fromkeys(name for names in named.values() for name in names))
+        folders = _folders(services, state, added)
+        if empty := [path for path, names in named.items() if folders.issuperset(names)]:
+            raise Rejected("tool_errors.add_explored_files.folder_named", files=list_of_paths(empty))
+        added = [name for name in added if name not in folders]
         state.added_files |= dict.fromkeys(added, reason.strip()[:REASON_AT_MOST])
         state.explained_files = sorted({*state.explained_files, *_explained(state, sessions.ports(active), added)})
         if len(state.added_files) > ADDED_AT_MOST:
@@ -115,6 +125,19 @@ def add_explored_files(current: CurrentProject, paths: Sequence[str], reason: st
             }
         )
     return {"added": [*added], "reason": reason.strip(), "writable": len(state.explored_files) + len(state.added_files)}
+
+
+def _folders(services: ProjectServices, state: SessionState, names: Sequence[str]) -> set[str]:
+    """Those of the names that are folders, and no repository within nor what was a file when the session began."""
+    found = [
+        name
+        for name in names
+        if services.project.root.joinpath(name).is_dir() and not services.project.root.joinpath(name).is_symlink()
+    ]
+    tree = services.tree
+    return (
+        {*found}.difference(*(tree.oids(at, found) for at in (state.trees.start, tree.snapshot()))) if found else set()
+    )
 
 
 def _explained(state: SessionState, ports: Ports, added: Sequence[str]) -> list[str]:

@@ -82,7 +82,8 @@ def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[
     touched = {path for change in changes for path in (change.path, change.old_path) if path}
     known = (*state.explored_files, *state.added_files)
     moved = {change.path for change in changes if change.repository and _any_below(change.path, known)}
-    moved |= {path for path in touched if not {*known}.isdisjoint(_with_folders(path))}
+    swapped = _swapped(changes).intersection(known)
+    moved |= {path for path in touched if not swapped.isdisjoint(_folders(path))}
     return sorted(path for path in touched - moved if not is_writable(state, ports, path))
 
 
@@ -91,9 +92,13 @@ def _any_below(folder: str, paths: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for path in paths)
 
 
-def _with_folders(path: str) -> list[str]:
-    """A path and the folders above it: where a file or a link is in a folder's place, that is what was asked about."""
-    return [path, *(str(folder) for folder in PurePosixPath(path).parents)]
+def _swapped(changes: Iterable[Change]) -> set[str]:
+    """The names of files and links that came, went or changed: where one takes the place of a folder, that is what was asked about."""
+    return {name for change in changes if not change.repository for name in (change.path, change.old_path)}
+
+
+def _folders(path: str) -> list[str]:
+    return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def refuse_uncommitted_within(state: SessionState, ports: Ports, now: str) -> None:
@@ -183,8 +188,12 @@ def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
     checks = (call for call in ports.ledger.entries() if call.tool == WRITE_CHECK and call.outcome == "ok")
     allowed = {*state.explained_files, *(path for call in checks for path in call.files)}
     changes = ports.tree.changes(before, now)
+    swapped = _swapped(changes)
     # A name that cannot be shown is asked for as it was shown.
-    names = {one.path: (*_with_folders(one.path), one.old_path, printable(one.path)) for one in changes}
+    names = {
+        one.path: (one.path, *swapped.intersection(_folders(one.path)), one.old_path, printable(one.path))
+        for one in changes
+    }
     moved = {change.path for change in changes if change.repository and _any_below(change.path, allowed)}
     return sorted(path for path, spellings in names.items() if path not in moved and allowed.isdisjoint(spellings))
 
