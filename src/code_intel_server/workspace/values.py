@@ -265,6 +265,11 @@ class SeenTests:
         return not self.only_status and not self.unavailable
 
 
+BESIDE = (
+    "passes only beside files that are in no commit: in a clean checkout it fails with this change, and not without it"
+)
+"""Why a command that runs no tests needs a reason."""
+
 WHERE_SURVIVED = "pass where new and changed functions do nothing"
 """What the trailer says of tests that survive a mutant."""
 

@@ -30,6 +30,7 @@ from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import settle
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.workspace.values import (
+    BESIDE,
     EXECUTABLE,
     Change,
     CommitRequest,
@@ -298,7 +299,13 @@ def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> l
     if all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
         tracked, untracked = [path for path in tracked if path == CONFIG_FILE], []
     counted = f"{len(untracked)} untracked file(s)" if untracked else ""
-    state.beside = [words for words in (" ".join(list_of_paths(tracked).split()), counted) if words]
+    questions = state.receipt.tests.questions if state.receipt.tests else {}
+    alone = [
+        f"files in no commit, for {it[:200]}: {state.test_reasons[it]}"
+        for it, why in questions.items()
+        if why == BESIDE
+    ]
+    state.beside = [" ".join(words.split()) for words in (list_of_paths(tracked), counted, *alone) if words]
     return [*tracked, *untracked]
 
 
