@@ -238,6 +238,10 @@ class Proofs(Protocol):
         """
         ...
 
+    def written(self, session_id: str) -> Sequence[tuple[str, str]]:
+        """The snapshots before and after each run in the project during which something changed there."""
+        ...
+
     def would_run(self, session_id: str) -> bool:
         """Whether `run` would start a command: one is configured, trusted, not waived, and there."""
         ...

@@ -94,6 +94,11 @@ class _KeptAlone:
 
 
 @dataclass(frozen=True, slots=True)
+class _KeptWritten:
+    between: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _KeptVerdict:
     key: str
     runs: tuple[CommandRun, ...]
@@ -299,12 +304,21 @@ class SessionRuns:
             self._running.release()
         return found
 
+    def note_written(self, session_id: str, before: str, after: str) -> None:
+        """Remember the snapshots between which a command ran in the project and something changed."""
+        self._write(session_id, "written", _KeptWritten((*self.written(session_id), (before, after))))
+
+    def written(self, session_id: str) -> tuple[tuple[str, str], ...]:
+        """What was noted so, in order."""
+        kept = self._read(session_id, "written", _KeptWritten)
+        return kept.between if kept else ()
+
     # -- what is kept ----------------------------------------------------------------------------------------------------
 
     def forget(self, session_id: str) -> None:
         """Stop what runs in the background and remove what a session kept."""
         self.stop()
-        for kind in ("base", "borrowed", "verdict", "alone", "now"):
+        for kind in ("base", "borrowed", "verdict", "alone", "written", "now"):
             with contextlib.suppress(CodeIntelError, OSError):
                 self._file(session_id, kind).unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow.checks.judgement import (
     REASON_LENGTH,
+    left_by_runs,
     list_of_paths,
     looked_at,
     take_looked_at,
@@ -174,7 +175,8 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
     ports = current.sessions.ports(active)
     wanted = None if path is None else _names(services.project, path)[-1]
     sides = (state.trees.base, present)
-    changes = services.tree.changes(*sides)
+    own = left_by_runs(state, ports, present) if wanted is None else set()
+    changes = [change for change in services.tree.changes(*sides) if change.path not in own]
     whole = wanted is not None or is_small(services.tree, sides, changes)
     budget = PAGE_CHARACTERS if whole else DEFAULT_CHARACTERS
     page = review(
@@ -185,6 +187,7 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         offset=max(offset, 0),
         tasks=tasks_of(services, state),
         characters=budget,
+        without=own,
         needs_reason=lambda change: uncompared(state, ports, change),
     )
     if wanted and not page.total and changes:

@@ -97,6 +97,14 @@ class Suites(Protocol):
         """Start in the background what `judge` will soon be asked."""
         ...
 
+    def note_written(self, session_id: str, before: str, after: str) -> None:
+        """Remember the snapshots between which a command ran in the project and something changed."""
+        ...
+
+    def written(self, session_id: str) -> Sequence[tuple[str, str]]:
+        """What was noted so, in order."""
+        ...
+
     def of_base(self, session_id: str) -> Mapping[str, int] | str:
         """How many of the base's tests ended how, `running` while they do; '' where nothing is known."""
         ...
@@ -161,9 +169,13 @@ class ProofRunner:
                 reason = f"{FOLDER}/{self._config.path.name} is not trusted: code-intel-server trust"
                 runs.append(_not_run(command, ProofStatus.UNPROVEN, reason))
             else:
-                began = time.time_ns()
-                done = self._run(command, _Ticker(progress, number, len(commands), command))
-                before, tree = tree, self._tree.snapshot()
+                began, before = time.time_ns(), tree
+                try:
+                    done = self._run(command, _Ticker(progress, number, len(commands), command))
+                finally:
+                    tree = self._tree.snapshot()
+                    if self._suites is not None and tree != before:
+                        self._suites.note_written(session_id, before, tree)
                 runs.append(self._with_changes(done, before, tree, began))
         status, tests = _overall(runs), judged.tests
         if asked is not None and self._suites is not None and status is not ProofStatus.FAILED:
@@ -176,6 +188,10 @@ class ProofRunner:
             tests = replace(tests, questions=tests.questions | questions) if tests else tests
         progress(len(commands), len(commands), "verify commands done")
         return Proof(status, tree, tuple(runs), self._tree.left_out(), tests)
+
+    def written(self, session_id: str) -> Sequence[tuple[str, str]]:
+        """The snapshots before and after each run in the project that changed something."""
+        return self._suites.written(session_id) if self._suites is not None else ()
 
     def runnable(self, session_id: str) -> tuple[VerifyCommand, ...]:
         """The commands that may run in a clean checkout: trusted, and neither waived nor wanted in place."""

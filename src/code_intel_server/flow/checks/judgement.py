@@ -79,12 +79,28 @@ def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[
     if not since or not now or since == now:
         return []
     changes = ports.tree.changes(since, now)
-    touched = {path for change in changes for path in (change.path, change.old_path) if path}
+    touched = paths_of(changes) - left_by_runs(state, ports, now)
     known = (*state.explored_files, *state.added_files)
     moved = {change.path for change in changes if change.repository and _any_below(change.path, known)}
     swapped = _swapped(changes).intersection(known)
     moved |= {path for path in touched if not swapped.isdisjoint(_folders(path))}
     return sorted(path for path in touched - moved if not is_writable(state, ports, path))
+
+
+def paths_of(changes: Iterable[Change]) -> set[str]:
+    """The paths of changes, old names included."""
+    return {path for change in changes for path in (change.path, change.old_path) if path}
+
+
+def left_by_runs(state: SessionState, ports: Ports, now: str) -> set[str]:
+    """The files that verify commands made or changed, and nobody else before or since: no work of this session."""
+    own: set[str] = set()
+    tree, last = ports.tree, ""
+    for before, after in ports.proofs.written(state.session_id):
+        own -= paths_of(tree.changes(last, before)) if own else set()
+        own |= paths_of(tree.changes(before, after)) - (paths_of(tree.changes(state.trees.base, before)) - own)
+        last = after
+    return own - paths_of(tree.changes(last, now)) if own and now else own
 
 
 def _any_below(folder: str, paths: Iterable[str]) -> bool:
@@ -109,7 +125,8 @@ def refuse_uncommitted_within(state: SessionState, ports: Ports, now: str) -> No
     if state.flags.quick or not state.judged_base or not now:
         return
     found = [change for change in ports.tree.changes(state.judged_base, now) if change.within]
-    refuse_within([change for change in found if change.path not in state.added_files])
+    known = left_by_runs(state, ports, now).union(state.added_files)
+    refuse_within([change for change in found if change.path not in known])
 
 
 def refuse_within(changes: Iterable[Change], key: str = "failures.READY.repository_uncommitted") -> None:
@@ -195,6 +212,7 @@ def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
         for one in changes
     }
     moved = {change.path for change in changes if change.repository and _any_below(change.path, allowed)}
+    moved |= left_by_runs(state, ports, now)
     return sorted(path for path, spellings in names.items() if path not in moved and allowed.isdisjoint(spellings))
 
 

@@ -13,7 +13,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.authors import keep_waivers
-from code_intel_server.flow.checks.judgement import list_of_paths
+from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import undone
@@ -61,19 +61,22 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     now = turn.ports.tree.snapshot(contents=True)
     changes = turn.ports.tree.changes(state.trees.base, now)
     review = reviewed(turn, changes, now)
+    own = sorted(left_by_runs(state, turn.ports, now).difference(review.keep, review.discard, review.leave))
     _refuse_unseen(turn, review.keep, changes, now)
-    request = _request(turn, review, now, changes)
+    request = _request(turn, review, now, changes, own)
     archived: tuple[str, ...] = ()
     if review.discard:
         archived = turn.ports.branches.discard(request, turn.ports.record, state.pending)
         now = turn.ports.tree.snapshot()
         # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
-        request = replace(request, keep=(*review.keep, *_taken_back(turn, now, review.keep, review.leave)), discard=())
+        request = replace(
+            request, keep=(*review.keep, *_taken_back(turn, now, review.keep, review.leave, own)), discard=()
+        )
     missing = None if adopted else _judged_again(turn, now, request.leave)
     if missing:
         return _reverted(state, missing[0], {"undone": [*missing[1]], "archived": [*archived]}, (missing[2],))
     before = state.receipt
-    proven = _proven(turn, now, archived, request.leave)
+    proven = _proven(turn, now, archived, request.leave, own)
     if isinstance(proven, Outcome):
         return proven
     _refuse_unreviewed(turn, request, now, proven)
@@ -162,7 +165,9 @@ def _reverted(
     return Outcome(Event.REVERTED, fields, warnings)
 
 
-def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave: Sequence[str]) -> Outcome | str:
+def _proven(
+    turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave: Sequence[str], own: Sequence[str]
+) -> Outcome | str:
     """Run the proofs again where the tree is not the one they judged: the tree then, or the way back where they fail.
 
     So do tests that ran in a clean checkout, where what is left out of the commit was in it.
@@ -174,7 +179,7 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
     if not state.route.runs(POST_IMPL_VERIFY) or judged:
         return now
     verifier = receipt.verifier if receipt else ""
-    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, leave))
+    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, (*leave, *own)))
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
         command = shlex.join(run.argv)
@@ -187,7 +192,9 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
     return proof.tree
 
 
-def _request(turn: Turn[CommitPayload], review: Review, now: str, changes: Sequence[Change]) -> CommitRequest:
+def _request(
+    turn: Turn[CommitPayload], review: Review, now: str, changes: Sequence[Change], own: Sequence[str]
+) -> CommitRequest:
     state = turn.state
     modes = {change.path: change.modes[1] for change in changes if change.modes}
     return CommitRequest(
@@ -196,7 +203,7 @@ def _request(turn: Turn[CommitPayload], review: Review, now: str, changes: Seque
         expected_tip=state.tip,
         message=_OURS.sub("> ", turn.payload.commit_message.strip()),
         trailers=(),
-        keep=(*review.keep, *_taken_back(turn, now, review.keep, review.discard, review.leave)),
+        keep=(*review.keep, *_taken_back(turn, now, review.keep, review.discard, review.leave, own)),
         discard=tuple(review.discard),
         leave=tuple(review.leave),
         start=_start(state),
@@ -295,7 +302,8 @@ def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> l
         return []
     found = turn.ports.tree.beside(_start(state), proven, {*request.keep, *request.leave})
     tracked = sorted({*found.tracked, *state.receipt.left_out})
-    untracked = [path for path in found.untracked if role(path) is not Role.DOCUMENTATION]
+    own = left_by_runs(state, turn.ports, proven)
+    untracked = [path for path in found.untracked if path not in own and role(path) is not Role.DOCUMENTATION]
     if all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
         tracked, untracked = [path for path in tracked if path == CONFIG_FILE], []
     counted = f"{len(untracked)} untracked file(s)" if untracked else ""

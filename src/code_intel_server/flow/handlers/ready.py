@@ -10,7 +10,9 @@ from code_intel_server.flow.checks.judgement import (
     Judge,
     has_reason,
     is_writable,
+    left_by_runs,
     list_of_paths,
+    paths_of,
     refuse_uncommitted_within,
     refuse_unexplored,
     take_looked_at,
@@ -31,7 +33,6 @@ from code_intel_server.flow.tasks import (
     register,
 )
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.workspace.values import Change
 
 CHECKED_AT_MOST = 100
 """Paths that a plan, or one call of `check_write_target`, may ask for."""
@@ -103,19 +104,15 @@ def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> frozenset[str]:
     state, start, tree = turn.state, turn.state.trees.start, turn.ports.tree
     if not start or not now or start == now:
         return frozenset()
-    touched = _paths(tree.changes(start, now))
+    touched = paths_of(tree.changes(start, now))
     early = touched - set(state.added_files)
     if early and state.head_at_start:
-        early &= _paths(tree.changes(tree.head_snapshot(state.head_at_start), now))
+        early &= paths_of(tree.changes(tree.head_snapshot(state.head_at_start), now))
     if early:
         raise Rejected(
             "failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=list_of_paths(early)
         )
     return frozenset(touched)
-
-
-def _paths(changes: Iterable[Change]) -> set[str]:
-    return {path for change in changes for path in (change.path, change.old_path) if path}
 
 
 def report(turn: Turn[ReportPayload]) -> Outcome:
@@ -167,7 +164,8 @@ def _skipped_with_changes(turn: Turn[ReportPayload], items: Iterable[ChecklistIt
     before = turn.state.trees.judged
     if any(item.status is ItemStatus.DONE for item in items) or not before or not now or before == now:
         return []
-    return [change.path for change in turn.ports.tree.changes(before, now)]
+    own = left_by_runs(turn.state, turn.ports, now)
+    return [change.path for change in turn.ports.tree.changes(before, now) if change.path not in own]
 
 
 def _checklist(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> tuple[ChecklistItem, ...]:

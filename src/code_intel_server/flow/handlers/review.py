@@ -1,13 +1,13 @@
 """What shall become of every changed path: the agent's decisions, each asked for and reasoned (SPEC 4, PRE_COMMIT)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, is_test_file, named_as_tests
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.checks.judgement import list_of_paths, refuse_within, unexplored
+from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths, refuse_within, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
@@ -29,8 +29,9 @@ class Review:
 def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> Review:
     """Sort every changed path by the agent's decision. Raises Rejected naming what was not, or wrongly, reviewed."""
     changed = {change.path: change for change in changes}
-    decisions = _decisions(turn, changed)
-    missing = [path for path in changed if path not in decisions]
+    own = left_by_runs(turn.state, turn.ports, now)
+    decisions = _decisions(turn, changed, own)
+    missing = [path for path in changed if path not in decisions and path not in own]
     if missing:
         raise Rejected(
             "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=list_of_paths(missing)
@@ -48,7 +49,7 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> 
     return review
 
 
-def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[str, ReviewedFile]:
+def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change], own: Collection[str]) -> dict[str, ReviewedFile]:
     exact: dict[str, ReviewedFile] = {}
     globbed: dict[str, list[ReviewedFile]] = {}
     shown = {printable(path): path for path in changed}
@@ -67,7 +68,7 @@ def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[st
         if path in changed:
             _decide(exact, path, entry)
         else:
-            for known in filter(_covered(entry.path), changed):
+            for known in filter(_covered(entry.path), (path for path in changed if path not in own)):
                 globbed.setdefault(known, []).append(entry)
     for known, entries in globbed.items():
         if known not in exact:  # a file named by itself needs no glob

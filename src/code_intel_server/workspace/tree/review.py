@@ -1,6 +1,6 @@
 """Every change since the base as a list to be reviewed, with diffs (`review_changes`, SPEC 2)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -77,16 +77,16 @@ def review(
     tasks: Mapping[str, str] | None = None,
     needs_reason: NeedsReason | None = None,
     characters: int = PAGE_CHARACTERS,
+    without: Collection[str] = (),
 ) -> ReviewPage:
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder.
 
     A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
     list a diff is cut at `DIFF_CHARACTERS`, but for a small change; that of a file which is asked for alone may fill the page.
-    `tasks` maps paths to the task in which they changed.
+    `tasks` maps paths to the task in which they changed; paths `without` are left out.
     """
-    chosen = [
-        change for change in sorted(tree.changes(base, now), key=lambda change: change.path) if _within(change, path)
-    ]
+    changes = (change for change in tree.changes(base, now) if change.path not in without and _within(change, path))
+    chosen = sorted(changes, key=lambda change: change.path)
     alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
     most = characters if alone or is_small(tree, (base, now), chosen) else DIFF_CHARACTERS
     rows: list[ReviewRow] = []
