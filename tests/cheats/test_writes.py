@@ -1,5 +1,6 @@
 """Writing what was not explored, by every way round the tools."""
 
+import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -250,3 +251,60 @@ def test_a_folder_asked_for_instead_of_its_files(stage: Stage) -> None:
     stage.edit()
     stage.write("pkg/new.py", "x = 2\n")
     stage.refused("check_write_target for pkg/new.py", **report())
+
+
+class Page:
+    """A file written through a page in memory: while the page is dirty, another write changes no stamp of the file."""
+
+    def __init__(self, stage: Stage, path: str) -> None:
+        self.file = stage.root / path
+        with self.file.open("r+b") as file:
+            self.page = mmap.mmap(file.fileno(), 0)
+        self.page[0:1] = self.page[0:1]
+        os.utime(self.file, (1, 1))
+
+    def replace(self, old: bytes, new: bytes) -> None:
+        before = self.file.stat()
+        at = self.page.find(old)
+        self.page[at : at + len(new)] = new
+        assert self.file.stat() == before
+
+
+def test_an_unexplored_file_is_written_through_a_page_before_the_verdict(stage: Stage) -> None:
+    """Stopped by: contents are compared where it is decided, whatever the stamps say."""
+    page = Page(stage, "lib.py")
+    stage.completed()
+    page.replace(b"10", b"99")
+    stage.refused("lib.py", **verdict())
+
+
+def test_a_quick_session_writes_an_unexplored_file_through_a_page(stage: Stage) -> None:
+    """Stopped by: a quick session is over with its verdict, so contents are compared there."""
+    page = Page(stage, "lib.py")
+    stage.completed(quick=True)
+    page.replace(b"10", b"99")
+    stage.refused("lib.py", **verdict())
+
+
+def test_a_quick_session_without_a_verification_writes_an_unexplored_file_through_a_page(stage: Stage) -> None:
+    """Stopped by: such a session is over with its last report's completion."""
+    page = Page(stage, "lib.py")
+    stage.reported(quick=True, no_verify=True)
+    page.replace(b"10", b"99")
+    stage.refused("nobody explored: lib.py", summary="Done.")
+
+
+def test_an_unexplored_file_is_written_through_a_page_before_the_commit(stage: Stage) -> None:
+    """Stopped by: the commit's own look compares contents too."""
+    page = Page(stage, "lib.py")
+    stage.verified()
+    page.replace(b"10", b"99")
+    stage.refused("not reviewed: lib.py", **stage.commit())
+
+
+def test_work_that_is_done_through_a_page_is_seen_by_its_report(stage: Stage) -> None:
+    page = Page(stage, "app.py")
+    stage.planned()
+    assert stage.call("check_write_target", path="app.py")["allowed"]
+    page.replace(b"return 1", b"return 2")
+    stage.accepted(**report())

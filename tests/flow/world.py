@@ -138,7 +138,7 @@ class World:
 class WorldTree:
     world: World
 
-    def snapshot(self, *, contents: bool = False) -> str:
+    def snapshot(self, *, contents: bool = False, of: Collection[str] = ()) -> str:
         self.world.looks += 1
         if not self.world.git:
             return ""

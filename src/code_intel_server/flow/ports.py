@@ -138,10 +138,10 @@ class Branches(Protocol):
 class WorkTree(Protocol):
     """The content of the project's files, hashed as git would, without running or changing anything (SPEC 4, 6.7)."""
 
-    def snapshot(self, *, contents: bool = False) -> str:
+    def snapshot(self, *, contents: bool = False, of: Collection[str] = ()) -> str:
         """Identify the present content of all tracked and untracked (not ignored) files; '' without git.
 
-        `contents`: read every file, also where its stamps say that nobody wrote it.
+        `contents`: read every file, also where its stamps say that nobody wrote it; `of` does so for these paths.
         What the server itself writes under `.code-intel/` is never part of it. Content is kept in a private object
         store for the life of the session so that two snapshots can be compared after a restart.
         """

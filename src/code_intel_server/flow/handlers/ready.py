@@ -204,11 +204,11 @@ def completion(turn: Turn[CompletionPayload]) -> Outcome:
     pending = [task.id for task in state.tasks if task.pending]
     if pending:
         raise Rejected("failures.READY.incomplete_tasks", details={"pending": [*pending]}, count=len(pending))
-    now = ports.tree.snapshot()
+    quick_end = state.flags.quick and state.flags.no_verify
+    now = ports.tree.snapshot(contents=quick_end)  # nobody looks after it
     refuse_uncommitted_within(state, ports, now)
     refuse_unexplored(state, ports, now)
     state.trees.judged = now
-    quick_end = state.flags.quick and state.flags.no_verify
     ending = Note("success.READY.session_complete_no_verify_quick") if quick_end else None
     return Outcome(Event.OK, ending=ending)
 

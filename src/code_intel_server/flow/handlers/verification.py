@@ -62,7 +62,7 @@ def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
     state, ports = turn.state, turn.ports
     # add_explored_files is READY's: here the way out is another one.
     which = "tree_changed" if state.flags.only_verify else "unexplored_changes"
-    now = ports.tree.snapshot()
+    now = ports.tree.snapshot(contents=True)
     refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}")
     before = left_by_runs(state, ports, now)
     proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, sorted(before)))

@@ -68,14 +68,16 @@ class TreeJudge:
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
-    def snapshot(self, *, contents: bool = False) -> str:
+    def snapshot(self, *, contents: bool = False, of: Collection[str] = ()) -> str:
         """Identify the present content of all tracked and untracked (not ignored) files; '' without git.
 
-        `contents`: read every file, also where its stamps say that nobody wrote it.
+        `contents`: read every file, also where its stamps say that nobody wrote it; `of` does so for these paths.
         """
         with self._lock:
             stored = self._open()
-            return stored.index.update(contents=contents) if stored else ""
+            if stored is None:
+                return ""
+            return stored.index.update(contents=contents, of=[stored.git.at.prefix + path for path in of])
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """What differs between two snapshots, renames found, hunks as `diff -U0`; '' is the empty tree.
