@@ -132,7 +132,27 @@ def by_a_name_of_coverage(stage: Stage) -> str:
     return "__pycache__"
 
 
-@pytest.mark.parametrize("hide", [by_ignoring, by_a_repository_that_ignores, by_a_name_of_coverage])
+def by_repositories_in_repositories(stage: Stage) -> str:
+    for depth in range(1, 6):
+        stage.git("init", "-q", "/".join("abcde"[:depth]))
+    return "a/b/c/d/e"
+
+
+def by_a_folder_that_leads_to_our_own_git(stage: Stage) -> str:
+    stage.write("tools/.git", f"gitdir: {stage.root}/.git\n")
+    return "tools"
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        by_ignoring,
+        by_a_repository_that_ignores,
+        by_a_name_of_coverage,
+        by_repositories_in_repositories,
+        by_a_folder_that_leads_to_our_own_git,
+    ],
+)
 def test_what_the_work_loads_is_hidden_during_the_session(stage: Stage, hide: Callable[[Stage], str]) -> None:
     """Seen by: a command that passes in a clean checkout of the base, and fails in one of the commit, needs a reason."""
     stage.user_wants([sys.executable, "-B", "-c", "import app; assert app.main()"])

@@ -173,6 +173,9 @@ class WorldTree:
         text = self.world.snapshots.get(snapshot, {}).get(path)
         return None if text is None or "\0" in text else tuple(text.splitlines())
 
+    def oids(self, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
+        return {path: path for path in paths if self.exists(snapshot, path)}
+
     def exists(self, snapshot: str, path: str) -> bool:
         return path in self.world.snapshots.get(snapshot, {})
 

@@ -155,6 +155,10 @@ class WorkTree(Protocol):
         """The lines of a file in a snapshot; None where it has none (absent, binary, too big)."""
         ...
 
+    def oids(self, snapshot: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """The object ids of those of the paths that are files, links or submodules of a snapshot, at the cost of one."""
+        ...
+
     def exists(self, snapshot: str, path: str) -> bool:
         """Whether a path is a file of a snapshot."""
         ...

@@ -32,7 +32,7 @@ from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, 
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.tree.review import PAGE_CHARACTERS, is_small, review
 
-ADDED_AT_MOST = 2_000
+ADDED_AT_MOST = 20_000
 _WEAK_CHARACTERS = 2_500
 _REVIEW_ROWS = 50
 _DIFFS_IN_JSON = 2
