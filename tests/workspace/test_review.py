@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.workspace.git import isolated_directory
+from code_intel_server.workspace.git import child, isolated_directory
 from code_intel_server.workspace.tree.review import DIFF_CHARACTERS, PAGE_CHARACTERS, review
 from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
@@ -149,7 +149,7 @@ def test_a_hundred_files_are_reviewed_and_looked_up_with_few_programs_started(
         repo.write(name, "x = 2\n")
     now = tree.snapshot()
     started: list[object] = []
-    run = isolated_directory.checked_run
+    run = child.checked_run
 
     def counted(argv: list[str], **options: Any) -> Any:
         started.append(argv)
