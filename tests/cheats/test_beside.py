@@ -18,6 +18,7 @@ for path in sorted(pathlib.Path("tests").glob("test_*.py")):
 COMMAND = [sys.executable, "-B", "-c", RUNNER]
 BROKEN = APP_DONE.replace("value + 1", "value + 7")
 TESTS = "tests/test_app.py"
+WHY = "The other half comes with the next change."
 CONFIG = ".code-intel/config.json"
 
 
@@ -41,9 +42,9 @@ def finished(stage: Stage) -> str:
     stage.edit(text=BROKEN)
     stage.accepted(**report())
     stage.accepted(summary="Done.")
-    assert stage.accepted(**verdict())["proof"]["status"] == "proven"
+    stage.refused("passes only beside files that are in no commit", **verdict())
+    assert stage.accepted(**verdict(tests_reason=WHY))["proof"]["status"] == "proven"
     answer = stage.accepted(**stage.commit())
-    stage.notice()
     stage.accepted(summary="Merged.")
     assert stage.git("show", "main:app.py") == BROKEN
     return f"{answer.get('warning', '')}\n{stage.git('log', '-2', '--format=%(trailers)', 'main^2', 'main')}"
@@ -58,7 +59,7 @@ def test_the_tests_are_hidden_from_git_before_the_session(stage: Stage, hide: Ca
     stage.cheat()
     said = finished(stage)
     assert f"otherwise than the commit holds them: {TESTS}" in said
-    assert said.count(f"Code-Intel-Proven-Beside: {TESTS}\n") == 2
+    assert said.count(f"Code-Intel-Proven-Beside: {TESTS}; files in no commit, for ") == 2
 
 
 def test_the_tests_are_left_out_of_the_checkout_during_the_session(stage: Stage) -> None:
@@ -69,7 +70,7 @@ def test_the_tests_are_left_out_of_the_checkout_during_the_session(stage: Stage)
     stage.cheat()
     said = finished(stage)
     assert f"otherwise than the commit holds them: {TESTS}" in said
-    assert said.count(f"Code-Intel-Proven-Beside: {TESTS}\n") == 2
+    assert said.count(f"Code-Intel-Proven-Beside: {TESTS}; files in no commit, for ") == 2
 
 
 def test_the_tests_are_left_out_of_the_checkout_for_the_proof_alone(stage: Stage) -> None:
@@ -81,12 +82,15 @@ def test_the_tests_are_left_out_of_the_checkout_for_the_proof_alone(stage: Stage
     stage.accepted(summary="Done.")
     stage.cheat()
     leave_out(stage)
-    assert stage.accepted(**verdict())["proof"]["status"] == "proven"
+    stage.refused("passes only beside files that are in no commit", **verdict())
+    assert stage.accepted(**verdict(tests_reason=WHY))["proof"]["status"] == "proven"
     stage.git("update-index", "--no-skip-worktree", TESTS)
     stage.git("checkout", "-q", "--", TESTS)
     assert f"otherwise than the commit holds them: {TESTS}" in stage.accepted(**stage.commit())["warning"]
     stage.notice()
-    assert f"Code-Intel-Proven-Beside: {TESTS}\n" in stage.git("log", "-1", "--format=%(trailers)")
+    assert f"Code-Intel-Proven-Beside: {TESTS}; files in no commit, for " in stage.git(
+        "log", "-1", "--format=%(trailers)"
+    )
 
 
 def test_the_configuration_is_hidden_from_git_and_names_no_command(stage: Stage) -> None:
@@ -109,7 +113,78 @@ def test_files_that_make_the_tests_pass_lie_there_before_the_session_and_are_not
     stage.cheat()
     said = finished(stage)
     assert "otherwise than the commit holds them: helper.py, tests/test_a.py" in said
-    assert said.count("Code-Intel-Proven-Beside: 2 untracked file(s)\n") == 2
+    assert said.count("Code-Intel-Proven-Beside: 2 untracked file(s); files in no commit, for ") == 2
+
+
+def by_ignoring(stage: Stage) -> str:
+    stage.write("pkg/.gitignore", "*\n!deep.py\n")
+    stage.explain("pkg/.gitignore")
+    return "pkg"
+
+
+def by_a_repository_that_ignores(stage: Stage) -> str:
+    stage.git("init", "-q", "tools")
+    stage.write("tools/.gitignore", "*\n")
+    return "tools"
+
+
+def by_a_name_of_coverage(stage: Stage) -> str:
+    return "__pycache__"
+
+
+def by_repositories_in_repositories(stage: Stage) -> str:
+    for depth in range(1, 6):
+        stage.git("init", "-q", "/".join("abcde"[:depth]))
+    return "a/b/c/d/e"
+
+
+def by_a_folder_that_leads_to_our_own_git(stage: Stage) -> str:
+    stage.write("tools/.git", f"gitdir: {stage.root}/.git\n")
+    return "tools"
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        by_ignoring,
+        by_a_repository_that_ignores,
+        by_a_name_of_coverage,
+        by_repositories_in_repositories,
+        by_a_folder_that_leads_to_our_own_git,
+    ],
+)
+def test_what_the_work_loads_is_hidden_during_the_session(stage: Stage, hide: Callable[[Stage], str]) -> None:
+    """Seen by: a command that passes in a clean checkout of the base, and fails in one of the commit, needs a reason."""
+    stage.user_wants([sys.executable, "-B", "-c", "import app; assert app.main()"])
+    stage.planned()
+    folder = hide(stage)
+    stage.write(f"{folder}/evil.py", "two = 2\n")
+    stage.cheat()
+    text = f"import sys\n\nsys.path.insert(0, {folder!r})\n\n" + APP_DONE.replace(
+        "return 2", "from evil import two\n\n    return two"
+    )
+    stage.edit(text=text)
+    stage.accepted(**report(evidence="app.py:6"))
+    stage.accepted(summary="Done.")
+    refused = stage.refused("passes only beside files that are in no commit", **verdict())
+    assert "import app" in refused["message"]
+    answer = stage.accepted(**verdict(tests_reason=WHY))
+    assert "only beside files that are in no commit" in answer["proof"]["commands"][0]["reason"]
+    stage.accepted(**stage.commit())
+    stage.accepted(summary="Merged.")
+    said = stage.git("log", "-2", "--format=%(trailers)", "main^2", "main")
+    assert said.count("Code-Intel-Proven-Beside: files in no commit, for ") == 2, said
+
+
+def test_a_command_that_needs_what_is_in_no_commit_before_the_change_too_is_not_asked_about(stage: Stage) -> None:
+    """Where the base fails in a clean checkout as well, nothing can be said, and nothing is asked."""
+    check = "import app, pathlib; assert pathlib.Path('.env').exists() and app.main()"
+    stage.user_wants([sys.executable, "-B", "-c", check])
+    stage.write(".env", "MODE=one\n")
+    stage.completed()
+    assert stage.accepted(**verdict())["proof"]["status"] == "proven"
+    stage.accepted(**stage.commit())
+    assert "Code-Intel-Proven-Beside" not in stage.git("log", "-1", "--format=%(trailers)")
 
 
 def test_nothing_is_run_where_the_project_knows_no_commands(stage: Stage) -> None:

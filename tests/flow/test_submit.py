@@ -672,6 +672,17 @@ class TestVerification:
         said = "details says 1139 passed; the server's own run of `pytest -q` says 1140 passed"
         assert (said in str(answer.get("warning"))) is other, answer.get("warning")
 
+    def test_what_a_command_left_is_the_sessions_as_soon_as_somebody_writes_to_it(self) -> None:
+        world = World(proof=ProofStatus.PROVEN, writes_on_proof={"left.xml": "1\n"})
+        session = Session(world=world).to_ready().to_verify()
+        answer = session.send(passed=True, verifier_used="tests", details="green")
+        assert "Left by the verify commands: left.xml." in str(answer["warning"])
+        world.writes_on_proof = {"left.xml": "2\n"}
+        session.edit("left.xml", "mine\n")
+        assert session.commit()["missing"] == ["left.xml"]
+        session.edit("left.xml", "1\n").commit("*")
+        assert session.world.commits[0].keep == ("app.py",)
+
     def test_without_commands_the_verdict_is_marked(self) -> None:
         session = Session().to_ready().to_verify()
         answer = session.send(passed=True, verifier_used="tests", details="green")

@@ -111,6 +111,7 @@ class World:
     adopts: str = ""
     writes_on_proof: Files = field(default_factory=dict)
     rewrites_on_proof: tuple[str, ...] = ()
+    written: list[tuple[str, str]] = field(default_factory=list)
     user_says: dict[str, tuple[str, Author]] = field(default_factory=dict)
     waived_by: Author | None = Author.AGENT
     questions: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
@@ -145,7 +146,7 @@ class World:
 class WorldTree:
     world: World
 
-    def snapshot(self, *, contents: bool = False) -> str:
+    def snapshot(self, *, contents: bool = False, of: Collection[str] = ()) -> str:
         self.world.looks += 1
         if not self.world.git:
             return ""
@@ -179,6 +180,9 @@ class WorldTree:
     def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
         text = self.world.snapshots.get(snapshot, {}).get(path)
         return None if text is None or "\0" in text else tuple(text.splitlines())
+
+    def oids(self, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
+        return {path: path for path in paths if self.exists(snapshot, path)}
 
     def exists(self, snapshot: str, path: str) -> bool:
         return path in self.world.snapshots.get(snapshot, {})
@@ -384,9 +388,11 @@ class WorldProofs:
     ) -> Proof:
         self.world.proof_runs += 1
         self.world.changes_run.append(change)
-        self.world.files |= self.world.writes_on_proof
-        status = self.world.proof
-        tree = WorldTree(self.world).snapshot() if self.world.writes_on_proof else tree
+        status, before = self.world.proof, tree
+        if self.world.writes_on_proof:
+            self.world.files |= self.world.writes_on_proof
+            tree = WorldTree(self.world).snapshot()
+            self.world.written += [(before, tree)] if tree != before else []
         if status is ProofStatus.NONE:
             return Proof(status, tree, left_out=self.world.left_out)
         if self.world.run is not None:
@@ -398,6 +404,9 @@ class WorldProofs:
             self.world.left_out,
             self.world.tests,
         )
+
+    def written(self, session_id: str) -> list[tuple[str, str]]:
+        return self.world.written
 
     def would_run(self, session_id: str) -> bool:
         return self.world.proof in {ProofStatus.PROVEN, ProofStatus.FAILED}

@@ -482,9 +482,36 @@ def test_a_verify_command_that_cannot_be_started(stage: Stage) -> None:
 
 
 def test_a_verify_command_leaves_a_report_behind(stage: Stage) -> None:
-    stage.user_wants([sys.executable, "-c", "open('coverage.dat', 'a').write('x')"])
+    made = "import os; os.makedirs('htmlcov', exist_ok=True); [open(name, 'a').write('x') for name in ('htmlcov/index.html', 'report.txt')]"
+    base(stage, {"report.txt": "old\n"})
+    stage.user_wants([sys.executable, "-c", made])
+    stage.completed()
+    assert "Left by the verify commands: htmlcov/index.html, report.txt." in stage.accepted(**verdict())["warning"]
+    assert [row["path"] for row in stage.call("review_changes")["results"]] == ["app.py"]
+    finish_from_commit(stage)
+    assert stage.read("htmlcov/index.html") == "x"
+    assert stage.read("report.txt") == "old\nx"
+    assert stage.git("show", "--name-only", "--format=", "HEAD^2").split() == ["app.py"]
+
+
+def test_a_failing_verify_command_leaves_a_report_behind(stage: Stage) -> None:
+    check = "import pathlib; pathlib.Path('coverage.xml').write_text('x'); import app; assert app.main() == 2"
+    stage.user_wants([sys.executable, "-B", "-c", check])
+    stage.planned()
+    stage.edit(text=APP_DONE.replace("return 2\n", "return 3\n", 1))
+    stage.accepted_list(report(), {"summary": "Done."})
+    stage.refused("AssertionError", **verdict())
+    stage.write("app.py", APP_DONE)
+    finish_from_verify(stage)
+    assert stage.git("show", "--name-only", "--format=", "HEAD^2").split() == ["app.py"]
+
+
+def test_a_report_that_a_verify_command_left_is_kept_by_its_name(stage: Stage) -> None:
+    stage.user_wants([sys.executable, "-c", "open('report.txt', 'a').write('x')"])
     stage.verified()
-    finish_from_commit(stage, {"path": "coverage.dat", "decision": "discard", "reason": "Made by the tests."})
+    stage.call("review_changes", path="report.txt")
+    stage.accepted(**stage.commit({"path": "report.txt", "decision": "keep", "reason": "It is wanted."}))
+    assert stage.git("show", "--name-only", "--format=", "HEAD").split() == ["app.py", "report.txt"]
 
 
 def test_a_verify_command_formats_the_work(stage: Stage) -> None:

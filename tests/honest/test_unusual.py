@@ -251,3 +251,30 @@ def test_an_unusual_session_goes_from_start_to_merge(stage: Stage, row: Unusual)
     shown = stage.git("show", "-z", "--no-renames", "--name-only", "--format=", "HEAD^2").split("\0")
     expected = row.committed if row.committed is not None else row.edits
     assert {*expected} <= {*shown}
+
+
+def test_a_formatter_changes_thousands_of_files(stage: Stage) -> None:
+    many = {f"many/f{number}.py": f"x = {number}\n" for number in range(2_100)}
+    for path, text in many.items():
+        stage.write(path, text)
+    stage.git("add", "many")
+    stage.git("commit", "-qm", "Many")
+    stage.planned()
+    stage.edit()
+    for path, text in many.items():
+        stage.write(path, f"{text}\n")
+    reported = stage.agent.submit(**report())
+    assert len(reported["unexplored"]) == len(many)
+    stage.call("add_explored_files", paths=reported["unexplored"], reason="The formatter of the task wrote them.")
+    stage.accepted_list(report(), {"summary": "Done."})
+    stage.accepted(**verdict())
+    page = stage.call("review_changes", limit=200)
+    while following := page.get("next_offset"):
+        page = stage.call("review_changes", limit=200, offset=following)
+    review = {
+        "commit_message": "Return two",
+        "review_prompt_used": "garbage_detection",
+        "tools_used": ["review_changes"],
+    }
+    stage.accepted(reviewed_files=["app.py", "many/"], **review)
+    assert len(stage.git("show", "--name-only", "--format=", "HEAD").split()) == len(many) + 1

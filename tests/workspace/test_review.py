@@ -1,8 +1,12 @@
 """The list of changes that PRE_COMMIT reviews."""
 
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from code_intel_server.workspace.git import child, isolated_directory
 from code_intel_server.workspace.tree.review import DIFF_CHARACTERS, PAGE_CHARACTERS, review
 from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
@@ -131,3 +135,27 @@ def test_why_a_change_needs_a_reason_is_told_with_its_file(repo: Repo) -> None:
     repo.write("tests/test_x.py", "def test_x():\n    x\n")
     page = review(tree, base, tree.snapshot(), needs_reason=lambda change: (f"{change.path} is a test",))
     assert page.rows[0].as_row()["needs_reason"] == ["tests/test_x.py is a test"]
+
+
+def test_a_hundred_files_are_reviewed_and_looked_up_with_few_programs_started(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"many/f{number}.py" for number in range(100)]
+    for name in names:
+        repo.write(name, "x = 1\n")
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    for name in names:
+        repo.write(name, "x = 2\n")
+    now = tree.snapshot()
+    started: list[object] = []
+    run = child.checked_run
+
+    def counted(argv: list[str], **options: Any) -> Any:
+        started.append(argv)
+        return run(argv, **options)
+
+    monkeypatch.setattr(isolated_directory, "checked_run", counted)
+    assert len(review(tree, base, now, limit=100).rows) == 100
+    assert len(tree.oids(base, names)) == 100
+    assert len(started) < 30

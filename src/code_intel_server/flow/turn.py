@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from pydantic import JsonValue
 
+from code_intel_server.flow.checks.judgement import WRITE_CHECK
 from code_intel_server.flow.payloads import Payload
 from code_intel_server.flow.phases import Event
 from code_intel_server.flow.ports import Ports
@@ -36,8 +37,14 @@ class Turn(Generic[P_co]):
     def now(self) -> str:
         """The tree as it was when this submit first asked: one moment for all that is judged. '' without git."""
         if self._now is None:
-            self._now = self.ports.tree.snapshot()
+            self._now = self.ports.tree.snapshot(of=self._files())
         return self._now
+
+    def _files(self) -> set[str]:
+        """The files that this session looked at, may write or has written: they are read again, whatever their stamps say."""
+        state = self.state
+        asked = (path for call in self.ports.ledger.entries() if call.tool == WRITE_CHECK for path in call.files)
+        return {*state.explored_files, *state.added_files, *state.explained_files, *asked}
 
     def calls(self, since: int = 0) -> tuple[LedgerEntry, ...]:
         """The successful tool calls of this session after position `since`."""

@@ -89,6 +89,16 @@ class _KeptBorrowed:
 
 
 @dataclass(frozen=True, slots=True)
+class _KeptAlone:
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptWritten:
+    between: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _KeptVerdict:
     key: str
     runs: tuple[CommandRun, ...]
@@ -259,12 +269,56 @@ class SessionRuns:
             self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
         return Judged(dict(zip(chosen, runs, strict=False)), seen)
 
+    def beside(
+        self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]
+    ) -> tuple[VerifyCommand, ...]:
+        """Run in clean checkouts what runs no tests, and passed in the project's folder; see `workspace.proofs.Suites`.
+
+        Only exit statuses count, the base's only where the change fails. Where no checkout can be had, nothing is known.
+        """
+        change, git = asked.change, self._git()
+        others = [one for one in asked.commands if not runs_tests(one)]
+        if isinstance(git, str) or not others:
+            return ()
+
+        def failing(commands: Sequence[VerifyCommand], state: str) -> list[VerifyCommand]:
+            notary = _notary(git, asked.config, commands, lambda text: say(f"in a clean {text}"), check)
+            runs = notary.run_base(state, self._trees.objects).runs
+            return [one for one, run in zip(commands, runs, strict=False) if run.status and not run.suite.unavailable]
+
+        while not self._running.acquire(timeout=_WAIT_SECONDS):
+            check()
+            say("tests that were begun in the background still run")
+        try:
+            base, tree = self._trees.as_committed(change.base, change.since, asked.snapshot, change.without)
+            good = _KeptAlone(_key(others, tree))
+            if self._read(asked.session_id, "alone", _KeptAlone) == good:
+                return ()
+            failed = failing(others, tree)
+            before = failing(failed, base) if failed else []
+            if not (found := tuple(one for one in failed if one not in before)):
+                self._write(asked.session_id, "alone", good)
+        except (Unavailable, OSError):
+            return ()
+        finally:
+            self._running.release()
+        return found
+
+    def note_written(self, session_id: str, before: str, after: str) -> None:
+        """Remember the snapshots between which a command ran in the project and something changed."""
+        self._write(session_id, "written", _KeptWritten((*self.written(session_id), (before, after))))
+
+    def written(self, session_id: str) -> tuple[tuple[str, str], ...]:
+        """What was noted so, in order."""
+        kept = self._read(session_id, "written", _KeptWritten)
+        return kept.between if kept else ()
+
     # -- what is kept ----------------------------------------------------------------------------------------------------
 
     def forget(self, session_id: str) -> None:
         """Stop what runs in the background and remove what a session kept."""
         self.stop()
-        for kind in ("base", "borrowed", "verdict", "now"):
+        for kind in ("base", "borrowed", "verdict", "alone", "written", "now"):
             with contextlib.suppress(CodeIntelError, OSError):
                 self._file(session_id, kind).unlink(missing_ok=True)
 

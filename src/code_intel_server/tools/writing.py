@@ -7,7 +7,14 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
-from code_intel_server.flow.checks.judgement import REASON_LENGTH, looked_at, take_looked_at, why_writable_now
+from code_intel_server.flow.checks.judgement import (
+    REASON_LENGTH,
+    left_by_runs,
+    list_of_paths,
+    looked_at,
+    take_looked_at,
+    why_writable_now,
+)
 from code_intel_server.flow.checks.writable import Why
 from code_intel_server.flow.handlers.ready import CHECKED_AT_MOST
 from code_intel_server.flow.handlers.review import committed, uncompared
@@ -18,14 +25,14 @@ from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.guard import note_call
-from code_intel_server.tools.services import now
+from code_intel_server.tools.services import ProjectServices, now
 from code_intel_server.tools.session.answers import tasks_of
 from code_intel_server.tools.session.sessions import Active, Sessions
 from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting_rows, narrowed, size_of
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.tree.review import PAGE_CHARACTERS, is_small, review
 
-ADDED_AT_MOST = 2_000
+ADDED_AT_MOST = 20_000
 _WEAK_CHARACTERS = 2_500
 _REVIEW_ROWS = 50
 _DIFFS_IN_JSON = 2
@@ -96,8 +103,12 @@ def add_explored_files(current: CurrentProject, paths: Sequence[str], reason: st
             raise Rejected("tool_errors.add_explored_files.no_files")
         if len(reason.strip()) < REASON_LENGTH:
             raise Rejected("tool_errors.add_explored_files.reason_required")
-        added = list(dict.fromkeys(name for path in paths for name in _names(services.project, path)))
-        state = active.state.draft()
+        state, named = active.state.draft(), {path: _names(services.project, path) for path in paths}
+        added = list(dict.fromkeys(name for names in named.values() for name in names))
+        folders = _folders(services, state, added)
+        if empty := [path for path, names in named.items() if folders.issuperset(names)]:
+            raise Rejected("tool_errors.add_explored_files.folder_named", files=list_of_paths(empty))
+        added = [name for name in added if name not in folders]
         state.added_files |= dict.fromkeys(added, reason.strip()[:REASON_AT_MOST])
         state.explained_files = sorted({*state.explained_files, *_explained(state, sessions.ports(active), added)})
         if len(state.added_files) > ADDED_AT_MOST:
@@ -115,6 +126,19 @@ def add_explored_files(current: CurrentProject, paths: Sequence[str], reason: st
             }
         )
     return {"added": [*added], "reason": reason.strip(), "writable": len(state.explored_files) + len(state.added_files)}
+
+
+def _folders(services: ProjectServices, state: SessionState, names: Sequence[str]) -> set[str]:
+    """Those of the names that are folders, and no repository within nor what was a file when the session began."""
+    found = [
+        name
+        for name in names
+        if services.project.root.joinpath(name).is_dir() and not services.project.root.joinpath(name).is_symlink()
+    ]
+    tree = services.tree
+    return (
+        {*found}.difference(*(tree.oids(at, found) for at in (state.trees.start, tree.snapshot()))) if found else set()
+    )
 
 
 def _explained(state: SessionState, ports: Ports, added: Sequence[str]) -> list[str]:
@@ -151,9 +175,11 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
     ports = current.sessions.ports(active)
     wanted = None if path is None else _names(services.project, path)[-1]
     sides = (state.trees.base, present)
-    changes = services.tree.changes(*sides)
+    own = left_by_runs(state, ports, present) if wanted is None else set[str]()
     shown_all = wanted is not None or state.phase is Phase.QUALITY_REVIEW
-    without = frozenset[str]() if shown_all else committed(state, ports, changes, present)
+    changes = services.tree.changes(*sides)
+    done = frozenset[str]() if shown_all else committed(state, ports, changes, present) - own
+    without = own | done
     changes = tuple(change for change in changes if change.path not in without)
     whole = wanted is not None or is_small(services.tree, sides, changes)
     budget = PAGE_CHARACTERS if whole else DEFAULT_CHARACTERS
@@ -185,8 +211,8 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         "complete": not truncated,
         "tree": present,
     }
-    if without:
-        answer["committed"] = len(without)
+    if done:
+        answer["committed"] = len(done)
     if following < page.total:
         answer["next_offset"] = following
     cut: list[JsonValue] = [row.path for row in page.rows[: shown.rows] if row.cut]

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from code_intel_server.workspace.paths import FOLDER, Project
 from code_intel_server.workspace.project.config import Config, ConfigFile, VerifyCommand
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.tree.tree import TreeJudge
-from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus, SeenTests, ToCommit
+from code_intel_server.workspace.values import BESIDE, CommandRun, Proof, ProofStatus, SeenTests, ToCommit
 
 MAX_TAIL_CHARACTERS = 4000
 MAX_NAMED_FILES = 5
@@ -64,12 +64,26 @@ class Suites(Protocol):
         """Run them; `say` is told what runs, `check` is called while it does and may raise."""
         ...
 
+    def beside(
+        self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]
+    ) -> Collection[VerifyCommand]:
+        """Those of the commands that run no tests and passed in the project's folder which pass in a clean checkout of the base and fail in one of the change."""
+        ...
+
     def begin(self, session_id: str, config: Config, commands: Sequence[VerifyCommand], commit: str) -> None:
         """Start the tests of a commit in the background."""
         ...
 
     def ahead(self, asked: ProofRequest) -> None:
         """Start in the background what `judge` will soon be asked."""
+        ...
+
+    def note_written(self, session_id: str, before: str, after: str) -> None:
+        """Remember the snapshots between which a command ran in the project and something changed."""
+        ...
+
+    def written(self, session_id: str) -> Sequence[tuple[str, str]]:
+        """What was noted so, in order."""
         ...
 
     def of_base(self, session_id: str) -> Mapping[str, int] | str:
@@ -122,10 +136,11 @@ class ProofRunner:
         waived = {waiver.argv: waiver.reason for waiver in self._approvals.waivers(self._project.root, session_id)}
         trusted = self._approvals.trusted(self._config.path, self._config.digest)
         runs: list[CommandRun] = []
-        judged = Judged()
+        judged, asked = Judged(), None
+        say = _Teller(progress, len(commands)).tell
         if change is not None and change.base and self._suites is not None:
             asked = ProofRequest(session_id, self._config.config, self.runnable(session_id), tree, change)
-            judged = self._suites.judge(asked, _Teller(progress, len(commands)).tell, self._check)
+            judged = self._suites.judge(asked, say, self._check)
         for number, command in enumerate(commands):
             if command in judged.runs:
                 runs.append(judged.runs[command])
@@ -135,12 +150,29 @@ class ProofRunner:
                 reason = f"{FOLDER}/{self._config.path.name} is not trusted: code-intel-server trust"
                 runs.append(_not_run(command, ProofStatus.UNPROVEN, reason))
             else:
-                began = time.time_ns()
-                done = self._run(command, _Ticker(progress, number, len(commands), command))
-                before, tree = tree, self._tree.snapshot()
+                began, before = time.time_ns(), tree
+                try:
+                    done = self._run(command, _Ticker(progress, number, len(commands), command))
+                finally:
+                    tree = self._tree.snapshot()
+                    if self._suites is not None and tree != before:
+                        self._suites.note_written(session_id, before, tree)
                 runs.append(self._with_changes(done, before, tree, began))
+        status, tests = _overall(runs), judged.tests
+        if asked is not None and self._suites is not None and status is not ProofStatus.FAILED:
+            alone = [one for one in asked.commands if one not in judged.runs]
+            beside = self._suites.beside(replace(asked, commands=alone), say, self._check) if alone else ()
+            runs = [
+                _and(done, BESIDE) if command in beside else done for command, done in zip(commands, runs, strict=True)
+            ]
+            questions = {shlex.join(command.argv): BESIDE for command in beside}
+            tests = replace(tests, questions=tests.questions | questions) if tests else tests
         progress(len(commands), len(commands), "verify commands done")
-        return Proof(_overall(runs), tree, tuple(runs), self._tree.left_out(), judged.tests)
+        return Proof(status, tree, tuple(runs), self._tree.left_out(), tests)
+
+    def written(self, session_id: str) -> Sequence[tuple[str, str]]:
+        """The snapshots before and after each run in the project that changed something."""
+        return self._suites.written(session_id) if self._suites is not None else ()
 
     def runnable(self, session_id: str) -> tuple[VerifyCommand, ...]:
         """The commands that may run in a clean checkout: trusted, and neither waived nor wanted in place."""
@@ -346,6 +378,10 @@ def _judgement(command: VerifyCommand, done: Completed) -> CommandRun:
         output_tail=output_tail(done.stdout),
         reason=reason,
     )
+
+
+def _and(done: CommandRun, reason: str) -> CommandRun:
+    return replace(done, reason="; ".join(filter(None, [done.reason, reason])))
 
 
 def _runs(before: tuple[str, ...]) -> bool:

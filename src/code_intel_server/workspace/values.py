@@ -268,6 +268,11 @@ class SeenTests:
 BY_NO_ASSERTION = "by an import, name or build error"
 """What the trailer says of tests that fail without a change because of what is not there."""
 
+BESIDE = (
+    "passes only beside files that are in no commit: in a clean checkout it fails with this change, and not without it"
+)
+"""Why a command that runs no tests needs a reason."""
+
 WHERE_SURVIVED = "pass where new and changed functions do nothing"
 """What the trailer says of tests that survive a mutant."""
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from posixpath import dirname
 
 from code_intel_server.codebase.evidence import Reference, parse_references
 from code_intel_server.codebase.files.roles import is_test_file
@@ -79,11 +80,33 @@ def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[
     if not since or not now or since == now:
         return []
     changes = ports.tree.changes(since, now)
-    touched = {path for change in changes for path in (change.path, change.old_path) if path}
+    touched = paths_of(changes) - left_by_runs(state, ports, now)
     known = (*state.explored_files, *state.added_files)
     moved = {change.path for change in changes if change.repository and _any_below(change.path, known)}
-    moved |= {path for path in touched if not {*known}.isdisjoint(_with_folders(path))}
-    return sorted(path for path in touched - moved if not is_writable(state, ports, path))
+    swapped = _swapped(changes).intersection(known)
+    moved |= {path for path in touched if not swapped.isdisjoint(_folders(path))}
+    asked = touched.difference(moved, known)
+    existed = {*ports.tree.oids(state.trees.start, sorted(asked))} if state.trees.start else asked
+    # As `is_writable`, for thousands of paths at once.
+    beside = {dirname(path) for path in (*known, *state.unseen_files)}
+    new = {path for path in asked - existed if path in state.unseen_files or dirname(path) in beside}
+    return sorted(asked.difference(new, looked_at(state, ports)))
+
+
+def paths_of(changes: Iterable[Change]) -> set[str]:
+    """The paths of changes, old names included."""
+    return {path for change in changes for path in (change.path, change.old_path) if path}
+
+
+def left_by_runs(state: SessionState, ports: Ports, now: str) -> set[str]:
+    """The files that verify commands made or changed, and nobody else before or since: no work of this session."""
+    own: set[str] = set()
+    tree, last = ports.tree, ""
+    for before, after in ports.proofs.written(state.session_id):
+        own -= paths_of(tree.changes(last, before)) if own else set()
+        own |= paths_of(tree.changes(before, after)) - (paths_of(tree.changes(state.trees.base, before)) - own)
+        last = after
+    return own - paths_of(tree.changes(last, now)) if own and now else own
 
 
 def _any_below(folder: str, paths: Iterable[str]) -> bool:
@@ -91,9 +114,13 @@ def _any_below(folder: str, paths: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for path in paths)
 
 
-def _with_folders(path: str) -> list[str]:
-    """A path and the folders above it: where a file or a link is in a folder's place, that is what was asked about."""
-    return [path, *(str(folder) for folder in PurePosixPath(path).parents)]
+def _swapped(changes: Iterable[Change]) -> set[str]:
+    """The names of files and links that came, went or changed: where one takes the place of a folder, that is what was asked about."""
+    return {name for change in changes if not change.repository for name in (change.path, change.old_path)}
+
+
+def _folders(path: str) -> list[str]:
+    return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def refuse_uncommitted_within(state: SessionState, ports: Ports, now: str) -> None:
@@ -104,7 +131,8 @@ def refuse_uncommitted_within(state: SessionState, ports: Ports, now: str) -> No
     if state.flags.quick or not state.trees.base or not now:
         return
     found = [change for change in ports.tree.changes(state.trees.base, now) if change.within]
-    refuse_within([change for change in found if change.path not in state.added_files])
+    known = left_by_runs(state, ports, now).union(state.added_files)
+    refuse_within([change for change in found if change.path not in known])
 
 
 def refuse_within(changes: Iterable[Change], key: str = "failures.READY.repository_uncommitted") -> None:
@@ -183,9 +211,14 @@ def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
     checks = (call for call in ports.ledger.entries() if call.tool == WRITE_CHECK and call.outcome == "ok")
     allowed = {*state.explained_files, *(path for call in checks for path in call.files)}
     changes = ports.tree.changes(before, now)
+    swapped = _swapped(changes)
     # A name that cannot be shown is asked for as it was shown.
-    names = {one.path: (*_with_folders(one.path), one.old_path, printable(one.path)) for one in changes}
+    names = {
+        one.path: (one.path, *swapped.intersection(_folders(one.path)), one.old_path, printable(one.path))
+        for one in changes
+    }
     moved = {change.path for change in changes if change.repository and _any_below(change.path, allowed)}
+    moved |= left_by_runs(state, ports, now)
     return sorted(path for path, spellings in names.items() if path not in moved and allowed.isdisjoint(spellings))
 
 

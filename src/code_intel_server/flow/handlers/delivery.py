@@ -13,7 +13,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.authors import keep_waivers
-from code_intel_server.flow.checks.judgement import list_of_paths
+from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import reworked, undone
@@ -30,6 +30,7 @@ from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import settle
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.workspace.values import (
+    BESIDE,
     EXECUTABLE,
     Change,
     CommitRequest,
@@ -60,19 +61,22 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     now = turn.ports.tree.snapshot(contents=True)
     changes = turn.ports.tree.changes(state.trees.base, now)
     review = reviewed(turn, changes, now, adopted)
+    own = sorted(left_by_runs(state, turn.ports, now).difference(review.keep, review.discard, review.leave))
     _refuse_unseen(turn, review, changes, now)
-    request = _request(turn, review, now, changes)
+    request = _request(turn, review, now, changes, own)
     archived: tuple[str, ...] = ()
     if review.discard:
         archived = turn.ports.branches.discard(request, turn.ports.record, state.pending)
         now = turn.ports.tree.snapshot()
         # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
-        request = replace(request, keep=(*review.keep, *_taken_back(turn, now, review.keep, review.leave)), discard=())
+        request = replace(
+            request, keep=(*review.keep, *_taken_back(turn, now, review.keep, review.leave, own)), discard=()
+        )
     missing = None if adopted else _judged_again(turn, now, request.leave)
     if missing:
         return _reverted(state, missing[0], {"undone": [*missing[1]], "archived": [*archived]}, (missing[2],))
     before = state.receipt
-    proven = _proven(turn, now, archived, request.leave)
+    proven = _proven(turn, now, archived, request.leave, own)
     if isinstance(proven, Outcome):
         return proven
     _refuse_unreviewed(turn, request, now, proven)
@@ -160,7 +164,9 @@ def _reverted(
     return Outcome(Event.REVERTED, fields, warnings)
 
 
-def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave: Sequence[str]) -> Outcome | str:
+def _proven(
+    turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave: Sequence[str], own: Sequence[str]
+) -> Outcome | str:
     """Run the proofs again where the tree is not the one they judged: the tree then, or the way back where they fail.
 
     So do tests that ran in a clean checkout, where what is left out of the commit was in it.
@@ -172,7 +178,7 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
     if not state.route.runs(POST_IMPL_VERIFY) or judged:
         return now
     verifier = receipt.verifier if receipt else ""
-    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, leave))
+    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, (*leave, *own)))
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
         command = shlex.join(run.argv)
@@ -185,7 +191,9 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
     return proof.tree
 
 
-def _request(turn: Turn[CommitPayload], review: Review, now: str, changes: Sequence[Change]) -> CommitRequest:
+def _request(
+    turn: Turn[CommitPayload], review: Review, now: str, changes: Sequence[Change], own: Sequence[str]
+) -> CommitRequest:
     state = turn.state
     modes = {change.path: change.modes[1] for change in changes if change.modes}
     return CommitRequest(
@@ -194,7 +202,7 @@ def _request(turn: Turn[CommitPayload], review: Review, now: str, changes: Seque
         expected_tip=state.tip,
         message=_OURS.sub("> ", turn.payload.commit_message.strip()),
         trailers=(),
-        keep=(*review.keep, *_taken_back(turn, now, review.keep, review.discard, review.leave)),
+        keep=(*review.keep, *_taken_back(turn, now, review.keep, review.discard, review.leave, own)),
         discard=tuple(review.discard),
         leave=tuple(review.leave),
         start=_start(state),
@@ -295,11 +303,18 @@ def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> l
         return []
     found = turn.ports.tree.beside(_start(state), proven, {*request.keep, *request.leave})
     tracked = sorted({*found.tracked, *state.receipt.left_out})
-    untracked = [path for path in found.untracked if role(path) is not Role.DOCUMENTATION]
+    own = left_by_runs(state, turn.ports, proven)
+    untracked = [path for path in found.untracked if path not in own and role(path) is not Role.DOCUMENTATION]
     if all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
         tracked, untracked = [path for path in tracked if path == CONFIG_FILE], []
     counted = f"{len(untracked)} untracked file(s)" if untracked else ""
-    state.beside = [words for words in (" ".join(list_of_paths(tracked).split()), counted) if words]
+    questions = state.receipt.tests.questions if state.receipt.tests else {}
+    alone = [
+        f"files in no commit, for {it[:200]}: {state.test_reasons[it]}"
+        for it, why in questions.items()
+        if why == BESIDE
+    ]
+    state.beside = [" ".join(words.split()) for words in (list_of_paths(tracked), counted, *alone) if words]
     return [*tracked, *untracked]
 
 

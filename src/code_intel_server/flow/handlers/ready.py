@@ -10,7 +10,9 @@ from code_intel_server.flow.checks.judgement import (
     Judge,
     has_reason,
     is_writable,
+    left_by_runs,
     list_of_paths,
+    paths_of,
     refuse_uncommitted_within,
     refuse_unexplored,
     take_looked_at,
@@ -31,7 +33,6 @@ from code_intel_server.flow.tasks import (
     register,
 )
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.workspace.values import Change
 
 CHECKED_AT_MOST = 100
 """Paths that a plan, or one call of `check_write_target`, may ask for."""
@@ -103,19 +104,15 @@ def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> frozenset[str]:
     state, start, tree = turn.state, turn.state.trees.start, turn.ports.tree
     if not start or not now or start == now:
         return frozenset()
-    touched = _paths(tree.changes(start, now))
+    touched = paths_of(tree.changes(start, now))
     early = touched - set(state.added_files)
     if early and state.head_at_start:
-        early &= _paths(tree.changes(tree.head_snapshot(state.head_at_start), now))
+        early &= paths_of(tree.changes(tree.head_snapshot(state.head_at_start), now))
     if early:
         raise Rejected(
             "failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=list_of_paths(early)
         )
     return frozenset(touched)
-
-
-def _paths(changes: Iterable[Change]) -> set[str]:
-    return {path for change in changes for path in (change.path, change.old_path) if path}
 
 
 def report(turn: Turn[ReportPayload]) -> Outcome:
@@ -170,7 +167,8 @@ def _skipped_with_changes(turn: Turn[ReportPayload], items: Iterable[ChecklistIt
     before = turn.state.trees.judged
     if any(item.status is ItemStatus.DONE for item in items) or not before or not now or before == now:
         return []
-    return [change.path for change in turn.ports.tree.changes(before, now)]
+    own = left_by_runs(turn.state, turn.ports, now)
+    return [change.path for change in turn.ports.tree.changes(before, now) if change.path not in own]
 
 
 def _checklist(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> tuple[ChecklistItem, ...]:
@@ -209,11 +207,11 @@ def completion(turn: Turn[CompletionPayload]) -> Outcome:
     pending = [task.id for task in state.tasks if task.pending]
     if pending:
         raise Rejected("failures.READY.incomplete_tasks", details={"pending": [*pending]}, count=len(pending))
-    now = ports.tree.snapshot()
+    quick_end = state.flags.quick and state.flags.no_verify
+    now = ports.tree.snapshot(contents=quick_end)  # nobody looks after it
     refuse_uncommitted_within(state, ports, now)
     refuse_unexplored(state, ports, now)
     state.trees.judged = now
-    quick_end = state.flags.quick and state.flags.no_verify
     ending = Note("success.READY.session_complete_no_verify_quick") if quick_end else None
     return Outcome(Event.OK, ending=ending)
 

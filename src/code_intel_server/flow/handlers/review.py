@@ -1,13 +1,13 @@
 """What shall become of every changed path: the agent's decisions, each asked for and reasoned (SPEC 4, PRE_COMMIT)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, is_test_file, named_as_tests
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.checks.judgement import list_of_paths, refuse_within, unexplored
+from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths, refuse_within, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
@@ -33,10 +33,11 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str, ado
     What an `adopted` commit holds is not known to be as it was reviewed: a hook may have changed it before a kill.
     """
     changed = {change.path: change for change in changes}
-    decisions = _decisions(turn, changed)
+    own = left_by_runs(turn.state, turn.ports, now)
+    decisions = _decisions(turn, changed, own)
     review = Review(committed=frozenset() if adopted else committed(turn.state, turn.ports, changes, now))
     decisions = {path: ReviewedFile(path=path) for path in review.committed} | decisions
-    missing = [path for path in changed if path not in decisions]
+    missing = [path for path in changed if path not in decisions and path not in own]
     if missing:
         raise Rejected(
             "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=list_of_paths(missing)
@@ -62,7 +63,7 @@ def committed(state: SessionState, ports: Ports, changes: Sequence[Change], now:
     return frozenset(change.path for change in changes if other.isdisjoint({change.path, change.old_path}))
 
 
-def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[str, ReviewedFile]:
+def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change], own: Collection[str]) -> dict[str, ReviewedFile]:
     exact: dict[str, ReviewedFile] = {}
     globbed: dict[str, list[ReviewedFile]] = {}
     shown = {printable(path): path for path in changed}
@@ -81,7 +82,7 @@ def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[st
         if path in changed:
             _decide(exact, path, entry)
         else:
-            for known in filter(_covered(entry.path), changed):
+            for known in filter(_covered(entry.path), (path for path in changed if path not in own)):
                 globbed.setdefault(known, []).append(entry)
     for known, entries in globbed.items():
         if known not in exact:  # a file named by itself needs no glob

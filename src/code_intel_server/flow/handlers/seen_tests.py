@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.judgement import REASON_LENGTH
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
-from code_intel_server.workspace.values import Proof, SeenTests, ToCommit, fail_to_pass_count
+from code_intel_server.workspace.values import BESIDE, Proof, SeenTests, ToCommit, fail_to_pass_count
 
 _NAMED_AT_MOST = 20
 _SHOWN_AT_MOST = 10
@@ -93,7 +93,7 @@ def test_trailers(
             rows.append(("Code-Intel-Flaky", str(tests.counts["flaky"])))
     if tests.not_loaded:
         rows.append(("Code-Intel-Not-Loaded", _joined(tests.not_loaded)[:_TRAILER_CHARACTERS]))
-    given = [reasons[what] for what in tests.questions if what in reasons]
+    given = [reasons[what] for what, why in tests.questions.items() if what in reasons and why != BESIDE]
     if given:
         why = "; ".join(dict.fromkeys(" ".join(reason.split()) for reason in given))
         rows.append(("Code-Intel-Original-Tests", f"{len(given)} with a reason: {why[:_TRAILER_CHARACTERS]}"))

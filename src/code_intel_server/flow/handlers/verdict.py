@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.authors import decided, keep_waivers
-from code_intel_server.flow.checks.judgement import list_of_paths, refuse_unexplored
+from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths, refuse_unexplored
 from code_intel_server.flow.handlers.seen_tests import require_reasons, tests_fields, to_commit
 from code_intel_server.flow.payloads import InterventionPayload, VerdictPayload
 from code_intel_server.flow.phases import Event
@@ -66,9 +66,10 @@ def _passed(turn: Turn[VerdictPayload], verifier: str) -> Outcome:
     state, ports = turn.state, turn.ports
     # add_explored_files is READY's: here the way out is another one.
     which = "tree_changed" if state.flags.only_verify else "unexplored_changes"
-    now = ports.tree.snapshot()
+    now = ports.tree.snapshot(contents=True)
     refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}")
-    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state))
+    before = left_by_runs(state, ports, now)
+    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, sorted(before)))
     if proof.status is ProofStatus.FAILED:
         raise proof_failed("failures.POST_IMPL_VERIFY.proof_failed", proof)
     keep_waivers(state, ports, proof)
@@ -76,7 +77,9 @@ def _passed(turn: Turn[VerdictPayload], verifier: str) -> Outcome:
     state.receipt = receipt_of(proof, verifier)
     ending = _passed_ending(state)
     fields = proof_fields(proof) | tests_fields(proof.tests, state.test_reasons)
-    warnings = (*proof_warnings(proof), *_counted_otherwise(turn.payload.details, proof))
+    left = left_by_runs(state, ports, proof.tree) - before
+    notes = (Note("warnings.left_by_runs", {"files": list_of_paths(left)}),) if left else ()
+    warnings = (*proof_warnings(proof), *notes, *_counted_otherwise(turn.payload.details, proof))
     return Outcome(Event.PASSED, fields, warnings, ending=ending)
 
 

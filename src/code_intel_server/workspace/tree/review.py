@@ -9,6 +9,7 @@ from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 DIFF_CHARACTERS = 4_000
 PAGE_CHARACTERS = 60_000
 CONTEXT_LINES = 3
+_READ_AT_ONCE = 25
 FEW, WHOLE_CHARACTERS = 8, 30_000
 """So many files are shown whole at once, where their diffs are no longer in all."""
 _UNSEEN = "binary, no file, or too large to be shown: look at it yourself"
@@ -73,14 +74,13 @@ def review(
     list a diff is cut at `DIFF_CHARACTERS`, but for a small change; that of a file which is asked for alone may fill the page.
     `tasks` maps paths to the task in which they changed.
     """
-    changes = sorted(tree.changes(base, now), key=lambda change: change.path)
-    chosen = [change for change in changes if change.path not in without and _within(change, path)]
+    changes = (change for change in tree.changes(base, now) if change.path not in without and _within(change, path))
+    chosen = sorted(changes, key=lambda change: change.path)
     alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
     most = characters if alone or is_small(tree, (base, now), chosen) else DIFF_CHARACTERS
     rows: list[ReviewRow] = []
     used = 0
-    for change in chosen[offset : offset + max(limit, 1)]:
-        row = _row(tree, (base, now), change, (tasks or {}).get(change.path, ""), needs_reason, most)
+    for row in _rows(tree, (base, now), chosen[offset : offset + max(limit, 1)], tasks or {}, needs_reason, most):
         used += len(row.diff)
         if rows and used > characters:
             break
@@ -93,9 +93,7 @@ def is_small(tree: TreeJudge, sides: tuple[str, str], changes: Sequence[Change])
     """Whether changes are few and short enough to be read at once."""
     if len(changes) > FEW:
         return False
-    return (
-        sum(len(_row(tree, sides, change, "", None, WHOLE_CHARACTERS).diff) for change in changes) <= WHOLE_CHARACTERS
-    )
+    return sum(len(row.diff) for row in _rows(tree, sides, changes, {}, None, WHOLE_CHARACTERS)) <= WHOLE_CHARACTERS
 
 
 def _within(change: Change, path: str | None) -> bool:
@@ -105,13 +103,35 @@ def _within(change: Change, path: str | None) -> bool:
     return any(name == folder or name.startswith(folder + "/") for name in (change.path, change.old_path))
 
 
+def _rows(
+    tree: TreeJudge,
+    sides: tuple[str, str],
+    changes: Sequence[Change],
+    tasks: Mapping[str, str],
+    needs_reason: NeedsReason | None,
+    most: int,
+) -> Iterator[ReviewRow]:
+    """The rows of changes, whose texts are read several at once: few enough that none is read in vain for long."""
+    for start in range(0, len(changes), _READ_AT_ONCE):
+        some = changes[start : start + _READ_AT_ONCE]
+        old = tree.texts(sides[0], {one.old_path or one.path for one in some if one.kind is not ChangeKind.ADDED})
+        new = tree.texts(sides[1], {one.path for one in some if one.kind is not ChangeKind.DELETED})
+        for one in some:
+            before = () if one.kind is ChangeKind.ADDED else old[one.old_path or one.path]
+            after = () if one.kind is ChangeKind.DELETED else new[one.path]
+            yield _row(one, before, after, tasks.get(one.path, ""), needs_reason, most)
+
+
 def _row(
-    tree: TreeJudge, sides: tuple[str, str], change: Change, task: str, needs_reason: NeedsReason | None, most: int
+    change: Change,
+    before: Sequence[str] | None,
+    after: Sequence[str] | None,
+    task: str,
+    needs_reason: NeedsReason | None,
+    most: int,
 ) -> ReviewRow:
     mode = " → ".join(change.modes) if change.modes else ""
     why = needs_reason(change) if needs_reason else ()
-    before = () if change.kind is ChangeKind.ADDED else tree.lines(sides[0], change.old_path or change.path)
-    after = () if change.kind is ChangeKind.DELETED else tree.lines(sides[1], change.path)
     if before is None or after is None:
         return ReviewRow(change.path, change.kind.value, "", task, change.old_path, why, unseen=_UNSEEN, mode=mode)
     diff = _diff(change.hunks, before, after)
@@ -120,7 +140,7 @@ def _row(
     return ReviewRow(change.path, change.kind.value, shown, task, change.old_path, why, cut, mode=mode)
 
 
-def _diff(hunks: tuple[Hunk, ...], before: tuple[str, ...], after: tuple[str, ...]) -> str:
+def _diff(hunks: tuple[Hunk, ...], before: Sequence[str], after: Sequence[str]) -> str:
     """A unified diff out of git's own hunks, with context; hunks whose contexts touch are shown as one."""
     groups: list[list[Hunk]] = []
     for hunk in hunks:
@@ -131,7 +151,7 @@ def _diff(hunks: tuple[Hunk, ...], before: tuple[str, ...], after: tuple[str, ..
     return "\n".join(line for group in groups for line in _group(group, before, after))
 
 
-def _group(group: list[Hunk], before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[str]:
+def _group(group: list[Hunk], before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     start = max(_begin(group[0]) - CONTEXT_LINES, 0)
     stop = min(_end(group[-1]) + CONTEXT_LINES, len(after))
     old_count = stop - start + sum(hunk.old_count - hunk.new_count for hunk in group)

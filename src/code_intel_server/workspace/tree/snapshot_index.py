@@ -92,12 +92,15 @@ class SnapshotIndex:
         entries = self.entries()
         return [os.fsdecode(path) for path, entry in entries.rows() if entry.skipped] if entries.skips else []
 
-    def update(self, *, contents: bool = False) -> str:
+    def update(self, *, contents: bool = False, of: Sequence[str] = ()) -> str:
         """Bring the index in line with the disk and return its tree (the project's part of it).
 
-        `contents`: every file is read, whatever its stamps say: a write through a page in memory may leave them all.
+        `contents`: every file is read, whatever its stamps say: a write through a page in memory may leave them all; of those
+        that are stored whole, `of` are.
         """
         self._room.prepare()
+        if of and self.path.exists():
+            self._forget_stamps([path for path in of if os.path.lexists(f"{self._git.at.top}/{path}")])
         found = self.path.stat() if contents and self.path.exists() else None
         if found is None:
             return self._update(contents=contents)
@@ -110,6 +113,17 @@ class SnapshotIndex:
             if self.path.stat().st_mtime_ns == _LONG_AGO_NS:
                 os.utime(self.path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
+    def _forget_stamps(self, files: Sequence[str]) -> None:
+        is_known = self._last[0] == signature(self.path)
+        with scratch_index(self._work(), self.path) as work:
+            self._look_again_at(files, work)
+            work.replace(self.path)
+        if is_known:
+            self._last = (signature(self.path), self._last[1])
+
+    def _work(self) -> Path:
+        return self.path.with_name(f"index.{os.getpid()}.{threading.get_ident()}")
+
     def _update(self, *, contents: bool) -> str:
         before = signature(self.path)
         if before is None:
@@ -119,7 +133,7 @@ class SnapshotIndex:
         updates = self._updates(contents=contents)
         if not updates and before is not None and self._last[0] == before:
             return self._last[1]
-        work = self.path.with_name(f"index.{os.getpid()}.{threading.get_ident()}")
+        work = self._work()
         with scratch_index(work, self.path if before is not None else None):
             self._apply(work, updates)
             tree = self._write_tree(work)

@@ -1,7 +1,7 @@
 """The snapshots of a private store, read and compared; content that was too big to be kept has an id there and nothing else."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from code_intel_server.errors import Unavailable
@@ -14,6 +14,7 @@ from code_intel_server.workspace.tree import status
 from code_intel_server.workspace.tree.snapshot_index import SnapshotIndex
 from code_intel_server.workspace.values import Change
 
+_MANY_PATHS = 200
 _PATCH_BYTES = 24 * MEBIBYTE
 
 
@@ -41,6 +42,13 @@ class StoredSnapshots:
     def rows(self, snapshot: str, paths: Sequence[str]) -> list[tuple[str, str]]:
         """(mode, type and id; path) of those of the paths that a snapshot holds; raises as `require` does."""
         rows: list[tuple[str, str]] = []
+        if len(paths) > _MANY_PATHS:  # git holds each entry against each path
+            wanted = {*paths}
+            listed = self.room.run("ls-tree", "-r", "-z", snapshot, index=self.index.path)
+            if not listed.ok:
+                self.require(snapshot)
+            found = (row.partition("\t") for row in nul_terminated(succeeded(listed)))
+            return [(head, path) for head, _, path in found if path in wanted]
         for names in portions(path for path in paths if path and path[0] != "/" and ".." not in path.split("/")):
             listed = self.room.run("ls-tree", "-z", snapshot, "--", *names, index=self.index.path)
             if not listed.ok:
@@ -57,6 +65,10 @@ class StoredSnapshots:
     def blob(self, oid: str) -> bytes | None:
         """The content behind an id; None where it was too big to be kept. A git that fails is never taken for that."""
         return next((content for *_, content in self.room.contents({oid: 0}, index=self.index.path)), None)
+
+    def blobs(self, oids: Collection[str]) -> Iterator[tuple[str, str, bytes]]:
+        """Id, kind and content of those that are kept."""
+        return self.room.contents(dict.fromkeys(oids, 0), index=self.index.path)
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """Every path in which two trees differ, with hunks where both contents are there."""

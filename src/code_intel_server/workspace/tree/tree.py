@@ -66,14 +66,16 @@ class TreeJudge:
         self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._held: dict[tuple[str, str], tuple[str, bytes | None]] = {}
 
-    def snapshot(self, *, contents: bool = False) -> str:
+    def snapshot(self, *, contents: bool = False, of: Collection[str] = ()) -> str:
         """Identify the present content of all tracked and untracked (not ignored) files; '' without git.
 
-        `contents`: read every file, also where its stamps say that nobody wrote it.
+        `contents`: read every file, also where its stamps say that nobody wrote it; `of` does so for these paths.
         """
         with self._lock:
             stored = self._open()
-            return stored.index.update(contents=contents) if stored else ""
+            if stored is None:
+                return ""
+            return stored.index.update(contents=contents, of=[stored.git.at.prefix + path for path in of])
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """What differs between two snapshots, renames found, hunks as `diff -U0`; '' is the empty tree.
@@ -112,12 +114,19 @@ class TreeJudge:
     def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
         """The lines of a file in a snapshot; None where it has none (absent, binary, too big)."""
         content = self.content(snapshot, path)
-        if content is None or b"\0" in content[:8000]:
-            return None
-        rows = content.decode("utf-8", "replace").split("\n")
-        if rows[-1] == "":
-            rows.pop()
-        return tuple(row.removesuffix("\r") for row in rows)
+        return None if content is None else _lines(content)
+
+    def texts(self, snapshot: str, paths: Collection[str]) -> dict[str, tuple[str, ...] | None]:
+        """`lines` of several files, at the cost of one. Raises as `changes` does."""
+        stored = self._stored()
+        rows = stored.rows(snapshot, sorted(paths)) if stored and snapshot and paths else []
+        oids = {name: head.split()[2] for head, name in rows if head.startswith("100") and name in paths}
+        found = {} if stored is None else {oid: content for oid, _, content in stored.blobs({*oids.values()})}
+        known = {name: _lines(found[oid]) for name, oid in oids.items() if oid in found}
+        others = {
+            path: self.lines(snapshot, path) for path in paths if path not in oids
+        }  # in a repository within, or nowhere
+        return {**dict.fromkeys(paths), **known, **others}
 
     def exists(self, snapshot: str, path: str) -> bool:
         """Whether a path is a file, a link or a submodule of a snapshot. Raises as `changes` does."""
@@ -247,7 +256,8 @@ class TreeJudge:
             room.must("read-tree", before, index=scratch)
             fields = nul_terminated(room.must(*differing, *sides, index=scratch))
             rows = ((head.split(" "), path) for head, path in zip(fields, fields, strict=True))
-            entries = [(path, head[1], self._committed(head[3])) for head, path in rows if path not in {*without}]
+            left = {*without}
+            entries = [(path, head[1], self._committed(head[3])) for head, path in rows if path not in left]
             lines = [f"{mode} {oid}\t{path}" for path, mode, oid in entries if oid]
             if lines:
                 room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(lines))
@@ -389,6 +399,16 @@ class TreeJudge:
 
     def _identify(self, path: str, contents: bool) -> str:
         return self._nested.identify(path, contents=contents) if self._nested and self._depth < _NESTED_AT_MOST else ""
+
+
+def _lines(content: bytes) -> tuple[str, ...] | None:
+    """The lines of a text; None where it is binary."""
+    if b"\0" in content[:8000]:
+        return None
+    rows = content.decode("utf-8", "replace").split("\n")
+    if rows[-1] == "":
+        rows.pop()
+    return tuple(row.removesuffix("\r") for row in rows)
 
 
 def _remember(memory: dict[tuple[str, str], Cached], key: tuple[str, str], value: Cached) -> None:
