@@ -11,6 +11,8 @@ PAGE_CHARACTERS = 60_000
 CONTEXT_LINES = 3
 FEW, WHOLE_CHARACTERS = 8, 30_000
 """So many files are shown whole at once, where their diffs are no longer in all."""
+MANY, MANY_LONG, LONG_LINES = 200, 20, 100
+"""Of more files, or of more with so many changed lines, only counts are shown: nobody reads a hundred pages of diffs."""
 _UNSEEN = "binary, no file, or too large to be shown: look at it yourself"
 
 
@@ -22,7 +24,8 @@ NeedsReason = Callable[[Change], tuple[str, ...]]
 class ReviewRow:
     """One changed path. `diff` is unified, `cut` where it was too long, '' for content of which `unseen` says why it is not shown.
 
-    `mode` names git's modes before and now where they differ (`100644 → 100755`: it can be executed now).
+    `mode` names git's modes before and now where they differ (`100644 → 100755`: it can be executed now). Of many files
+    `lines` counts what the diff adds and takes away, in its place.
     """
 
     path: str
@@ -34,10 +37,12 @@ class ReviewRow:
     cut: bool = False
     unseen: str = ""
     mode: str = ""
+    lines: str = ""
 
     def as_row(self) -> dict[str, object]:
         """The row as an answer shows it: only what it has to say."""
-        row: dict[str, object] = {"path": self.path, "status": self.status, "diff": self.diff}
+        row: dict[str, object] = {"path": self.path, "status": self.status}
+        row |= {"lines": self.lines} if self.lines else {"diff": self.diff}
         for name in ("task", "old_path", "needs_reason", "cut", "unseen", "mode"):
             value = getattr(self, name)
             if value:
@@ -70,13 +75,16 @@ def review(
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder, `without` leaves paths out.
 
     A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
-    list a diff is cut at `DIFF_CHARACTERS`, but for a small change; that of a file which is asked for alone may fill the page.
+    list a diff is cut at `DIFF_CHARACTERS`, but for a small change, and of many files only counted; that of a file which is
+    asked for alone may fill the page.
     `tasks` maps paths to the task in which they changed.
     """
     changes = sorted(tree.changes(base, now), key=lambda change: change.path)
     chosen = [change for change in changes if change.path not in without and _within(change, path)]
     alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
     most = characters if alone or is_small(tree, (base, now), chosen) else DIFF_CHARACTERS
+    if len(chosen) > MANY or sum(_changed_lines(change) > LONG_LINES for change in chosen) > MANY_LONG:
+        most = 0
     rows: list[ReviewRow] = []
     used = 0
     for change in chosen[offset : offset + max(limit, 1)]:
@@ -105,11 +113,19 @@ def _within(change: Change, path: str | None) -> bool:
     return any(name == folder or name.startswith(folder + "/") for name in (change.path, change.old_path))
 
 
+def _changed_lines(change: Change) -> int:
+    return sum(hunk.old_count + hunk.new_count for hunk in change.hunks)
+
+
 def _row(
     tree: TreeJudge, sides: tuple[str, str], change: Change, task: str, needs_reason: NeedsReason | None, most: int
 ) -> ReviewRow:
     mode = " → ".join(change.modes) if change.modes else ""
     why = needs_reason(change) if needs_reason else ()
+    if not most and not change.binary:
+        new, old = (sum(getattr(hunk, side) for hunk in change.hunks) for side in ("new_count", "old_count"))
+        lines = f"+{new} -{old}"
+        return ReviewRow(change.path, change.kind.value, "", task, change.old_path, why, mode=mode, lines=lines)
     before = () if change.kind is ChangeKind.ADDED else tree.lines(sides[0], change.old_path or change.path)
     after = () if change.kind is ChangeKind.DELETED else tree.lines(sides[1], change.path)
     if before is None or after is None:
