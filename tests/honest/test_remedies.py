@@ -1,6 +1,7 @@
 """Remedies that name a command of git: the test runs exactly that command, and the session goes on without a loss."""
 
 import re
+import shlex
 from collections.abc import Callable
 
 import pytest
@@ -9,10 +10,15 @@ from tests.cheats.test_git import amend, commit_more
 from tests.e2e.stage import APP_DONE, Stage, report, verdict
 
 
+def commands(remedy: str, verb: str) -> list[list[str]]:
+    """The git commands of a kind that a remedy names, as their words."""
+    return [shlex.split(found) for found in re.findall(rf"`git ({verb} [^`]+)`", remedy)]
+
+
 def command(remedy: str, verb: str) -> list[str]:
-    """The git command that a remedy names, as its words."""
-    [found] = re.findall(rf"`git ({verb} [^`]+)`", remedy)
-    return str(found).split()
+    """The one that it names."""
+    [found] = commands(remedy, verb)
+    return found
 
 
 @pytest.mark.parametrize("more", ["", "amended"])
