@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-
 from tests.tools.test_writing import REVIEW, Client, client
 
 __all__ = ["client"]
