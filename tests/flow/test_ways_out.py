@@ -267,6 +267,10 @@ CASES: Mapping[str, Case] = {
         before(full, lambda one: one.world.call("semantic_search", "app.py")),
         {"search_results": []}, {"search_results": ["app.py:1"]},
     ),
+    "failures.SEMANTIC.file_not_found": Case(
+        before(full, lambda one: one.world.call("semantic_search", "app.py")),
+        {"search_results": ["ap.py:1"]}, {"search_results": ["app.py:1"]}, says="app.py.",
+    ),
     "failures.VERIFICATION.empty_hypotheses": Case(
         verifying_hypotheses, {"hypotheses_verified": []}, {"hypotheses_verified": [HYPOTHESIS]}
     ),
