@@ -65,9 +65,7 @@ def test_results_and_evidence_in_files_that_do_not_exist(stage: Stage) -> None:
     assert "app.py" in answer["remedy"]
     stage.write("my notes/of it.py", "x = 1\n")
     stage.call("get_symbols", path="my notes/of it.py")
-    answer = stage.accepted(
-        search_results=[places[0], "my notes/of it.py:1 - x", "lib.py:1 - LIMIT", "localhost:80"]
-    )
+    answer = stage.accepted(search_results=[places[0], "my notes/of it.py:1 - x", "lib.py:1 - LIMIT", "localhost:80"])
     assert "lib.py" in str(answer["hints"])
     stage.accepted(has_unverified_hypotheses=True, reason=REASON)
     stage.call("get_symbols", path="app.py")

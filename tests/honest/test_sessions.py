@@ -887,6 +887,22 @@ def test_a_project_in_a_subfolder_of_its_repository(tmp_path: Path) -> None:
     assert "return 2" in git(top, "show", "main:web/app.py")
 
 
+def test_a_lock_file_above_the_subfolder_is_named_when_it_stays_uncommitted(tmp_path: Path) -> None:
+    """Found by a review: allowed by nobody and judged by nobody, it stayed behind without a word."""
+    lock = '{"app": "1.0.0"}\n'
+    top = repository(
+        tmp_path / "repo", {"web/app.py": APP, "web/.code-intel/config.json": "{}\n", "package-lock.json": lock}
+    )
+    with Agent(top / "web") as agent:
+        stage = Stage(top / "web", agent)
+        stage.verified()
+        (top / "package-lock.json").write_text(lock.replace("1.0.0", "1.0.1"))
+        answer = stage.accepted(**stage.commit())
+        assert "outside of the project's folder" in answer["warning"] and "package-lock.json" in answer["warning"]
+        assert stage.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
+    assert "M package-lock.json" in git(top, "status", "--porcelain")
+
+
 def test_files_with_crlf_under_autocrlf(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", {"app.py": APP})
     git(root, "config", "core.autocrlf", "true")
@@ -919,7 +935,6 @@ def test_a_repository_with_a_submodule(tmp_path: Path) -> None:
     assert play(root)["phase"] == "SESSION_COMPLETE"
 
 
-@pytest.mark.full
 def test_a_worktree_of_a_repository(tmp_path: Path) -> None:
     repository(tmp_path / "repo", {"app.py": APP})
     git(tmp_path / "repo", "worktree", "add", "-q", "-b", "side", str(tmp_path / "tree"))
