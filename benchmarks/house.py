@@ -21,6 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 BEFORE = "4d2206c"
 PACKAGE = "code_intel_server"
 _BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+_ROOMS = {
+    "evidence": r"/codebase/evidence|/judgement\.py",
+    "tree": r"/workspace/(tree|review|status|snapshot_index|alterations|diffs)\b",
+}
+"""What judges the work and what looks at the tree, by their paths of before and of now."""
 _Row = tuple[str, str]
 
 
@@ -60,6 +65,8 @@ def _measured(files: Mapping[str, str]) -> Iterator[_Row]:
     names = Counter(name for tree in trees.values() for name in set(_public(tree)))
     functions = sorted(_functions(trees.values()))
     yield "src, lines of code", f"{sum(code.values()):,}"
+    for what, where in _ROOMS.items():
+        yield f"{what}, lines of code", f"{sum(lines for path, lines in code.items() if re.search(where, path)):,}"
     yield "src, physical lines", f"{sum(text.count(chr(10)) for text in source.values()):,}"
     yield "tests, lines of code", f"{sum(_code_lines(text, ast.parse(text)) for text in tests):,}"
     yield "tests, physical lines", f"{sum(text.count(chr(10)) for text in tests):,}"

@@ -457,7 +457,7 @@ def _control_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
     @mcp.tool(title="Review changes", annotations=READ_ONLY)
     def review_changes(
         path: Annotated[str | None, Field(description="One file, for its whole diff")] = None,
-        limit: Limit = 50,
+        limit: Limit = 1_000,
         offset: Offset = 0,
     ) -> Listed:
         """Every change of this session with its diff."""

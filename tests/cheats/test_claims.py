@@ -55,6 +55,28 @@ def test_a_semantic_search_that_was_only_named(stage: Stage) -> None:
     stage.refused("Required tools not used: semantic_search", **claim)
 
 
+def test_results_and_evidence_in_files_that_do_not_exist(stage: Stage) -> None:
+    """Stopped by: a place names a file of the project, else the nearest that were shown are named; one that nothing showed is a hint."""
+    explored(stage, gate_level="full")
+    stage.accepted(needs_more_information=True, reason=REASON)
+    stage.call("semantic_search", query="deep returns three", path="pkg")
+    places = ["app.py:1 - main, which listens on localhost:80", "src/aps.py:5 - what calls it"]
+    answer = stage.refused("not in the project: src/aps.py", search_results=places)
+    assert "app.py" in answer["remedy"]
+    stage.write("my notes/of it.py", "x = 1\n")
+    stage.call("get_symbols", path="my notes/of it.py")
+    answer = stage.accepted(search_results=[places[0], "my notes/of it.py:1 - x", "lib.py:1 - LIMIT", "localhost:80"])
+    assert "lib.py" in str(answer["hints"])
+    stage.accepted(has_unverified_hypotheses=True, reason=REASON)
+    stage.call("get_symbols", path="app.py")
+    claim = {"hypothesis": "main is called", "result": True}
+    said = {**claim, "evidence": "get_symbols showed aps.py:5"}
+    answer = stage.refused("Evidence 'get_symbols showed aps.py:5'", hypotheses_verified=[said])
+    assert "app.py" in answer["remedy"]
+    answer = stage.accepted(hypotheses_verified=[{**claim, "evidence": "lib.py:1"}])
+    assert "lib.py" in str(answer["hints"]), "a hint only"
+
+
 def test_an_impact_analysis_that_was_only_named(stage: Stage) -> None:
     """Stopped by: analyze_impact must stand in the ledger."""
     explored(stage)

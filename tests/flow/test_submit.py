@@ -1179,6 +1179,11 @@ class TestPreCommit:
         session.commit("app.py", mood="again")
         assert session.state.phase is Phase.QUALITY_REVIEW
 
+    def test_what_changed_outside_of_the_projects_folder_is_named(self) -> None:
+        session = self.at()
+        session.world.outside = ("package-lock.json",)
+        assert "in no commit of this session: package-lock.json" in str(session.commit()["warning"])
+
     def test_a_lost_branch_is_said(self) -> None:
         session = self.at()
         session.state.task_branch = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import pytest
 
@@ -22,20 +23,20 @@ ELSEWHERE = {
     "common_failures.tests_need_reason": "tests/flow/test_seen_tests.py",
     "common_failures.waiver_denied": "tests/flow/test_authors.py",
     "failures.POST_IMPL_VERIFY.tree_changed": "tests/honest/test_sessions.py, the user edits during only_verify",
-    "failures.PRE_COMMIT.branch_manager_not_found": "a checkpoint that lost its branch: the user's affair",
+    "failures.PRE_COMMIT.branch_manager_not_found": "tests/tools/test_lost_branch.py, with a real session",
     "failures.PRE_COMMIT.original_not_kept": "tests/workspace/test_branches_commit.py, with a real file that is too large",
     "failures.PRE_COMMIT.path_invalid": "tests/workspace/test_branches_commit.py, with real paths",
     "failures.PRE_COMMIT.repository_uncommitted": "tests/cheats/test_hidden.py, with a real submodule",
     "failures.PRE_COMMIT.repository_within": "tests/workspace/test_branches_commit.py, with a real repository",
     "failures.READY.repository_uncommitted": "tests/cheats/test_hidden.py, with a real submodule",
     "failures.PRE_COMMIT.tests_changed_need_reason": "tests/cheats/test_weakened.py",
-    "failures.PRE_COMMIT.head_moved": "tests/cheats/test_git.py, with real branches",
+    "failures.PRE_COMMIT.head_moved": "tests/honest/test_remedies.py, with real branches",
     "failures.PRE_COMMIT.branch_gone": "tests/cheats/test_git.py, with real branches",
-    "failures.MERGE.head_moved": "tests/cheats/test_git.py, with real branches",
+    "failures.MERGE.head_moved": "tests/honest/test_remedies.py, with real branches",
     "failures.MERGE.uncommitted": "tests/honest/test_sessions.py, with a real merge",
     "failures.MERGE.proof_failed": "tests/cheats/test_git.py, with a real merge",
     "failures.MERGE.quality_review_required": "the table of transitions leads nowhere else",
-    "failures.MERGE.branch_manager_not_found": "a checkpoint that lost its branch: the user's affair",
+    "failures.MERGE.branch_manager_not_found": "tests/tools/test_lost_branch.py, with a real session",
     "failures.QUALITY_REVIEW.quality_forced_completion": "no refusal: the third review with issues goes on",
     "failures.VERIFY_INTERVENTION.user_escalation": "no refusal: the instruction of an escalation",
     "failures.VERIFY_INTERVENTION.escalation_count": "no refusal: the instruction of an escalation",
@@ -47,12 +48,17 @@ ELSEWHERE = {
 
 @dataclass(frozen=True)
 class Case:
-    """Where a session stands, what is refused there, what is done then, and what is sent then."""
+    """Where a session is, what is refused there, what is done then, and what is sent then.
+
+    `says` are the words of the refusal that ask for it, where it names neither a field that is sent otherwise nor a tool that
+    is called.
+    """
 
     start: Callable[[], Session]
     bad: Mapping[str, object]
     good: Mapping[str, object]
     meanwhile: Callable[[Session], object] = lambda _session: None
+    says: str = ""
 
 
 def fresh(gate_level: GateLevel = GateLevel.AUTO) -> Session:
@@ -230,10 +236,11 @@ CASES: Mapping[str, Case] = {
     "common_failures.payload_too_large": Case(fresh, {**DOCUMENTED, "summary": "x" * 70_000}, DOCUMENTED),
     "common_failures.text_invalid": Case(fresh, {**DOCUMENTED, "summary": "a\0b"}, DOCUMENTED),
     "failures.BRANCH_INTERVENTION.invalid_choice": Case(stale, {"choice": "keep"}, {"choice": "delete"}),
-    "failures.BRANCH_INTERVENTION.merge_not_offered": Case(stale, {"choice": "merge"}, {"choice": "continue"}),
+    "failures.BRANCH_INTERVENTION.merge_not_offered": Case(stale, {"choice": "merge"}, {"choice": "continue"}, says="'delete' and 'continue'"),
     "failures.BRANCH_INTERVENTION.branch_operation_failed": Case(
         fails("failures.BRANCH_INTERVENTION.branch_operation_failed", "retire", stale),
         {"choice": "delete"}, {"choice": "continue"},
+        says="'continue' stays open",
     ),
     "failures.DOCUMENT_RESEARCH.empty_documents": Case(fresh, {"documents_reviewed": []}, DOCUMENTED),
     "failures.DOCUMENT_RESEARCH.document_not_found": Case(fresh, {"documents_reviewed": ["NONE.md"]}, DOCUMENTED),
@@ -260,6 +267,10 @@ CASES: Mapping[str, Case] = {
         before(full, lambda one: one.world.call("semantic_search", "app.py")),
         {"search_results": []}, {"search_results": ["app.py:1"]},
     ),
+    "failures.SEMANTIC.file_not_found": Case(
+        before(full, lambda one: one.world.call("semantic_search", "app.py")),
+        {"search_results": ["ap.py:1"]}, {"search_results": ["app.py:1"]}, says="app.py.",
+    ),
     "failures.VERIFICATION.empty_hypotheses": Case(
         verifying_hypotheses, {"hypotheses_verified": []}, {"hypotheses_verified": [HYPOTHESIS]}
     ),
@@ -273,6 +284,7 @@ CASES: Mapping[str, Case] = {
         {"hypotheses_verified": [{**HYPOTHESIS, "evidence": "I know it"}]},
         {"hypotheses_verified": [{**HYPOTHESIS, "evidence": "find_references"}]},
         lambda one: one.world.call("find_references", "app.py"),
+        says="name of the tool",
     ),
     "failures.IMPACT_ANALYSIS.empty_impact_summary": Case(
         before(impact, lambda one: one.world.call("analyze_impact", "app.py")),
@@ -280,12 +292,13 @@ CASES: Mapping[str, Case] = {
         lambda one: one.world.call("analyze_impact", "app.py"),
     ),
     "failures.READY.branch_creation_failed": Case(
-        fails("failures.READY.branch_creation_failed", "create", ready), {"tasks": [task()]}, {"tasks": [task()]}, resolved
+        fails("failures.READY.branch_creation_failed", "create", ready), {"tasks": [task()]}, {"tasks": [task()]}, resolved,
+        says="submit the same plan again",
     ),
-    "failures.READY.phase_mismatch_register": Case(framed, {"tasks": [task()]}, {"action_type": "add"}),
-    "failures.READY.phase_mismatch_complete": Case(framed, reports(), {"action_type": "add"}),
-    "failures.READY.empty_tasks": Case(ready, {"tasks": []}, {"tasks": [task()]}),
-    "failures.READY.duplicate_task_ids": Case(ready, {"tasks": [task(), task()]}, {"tasks": [task(), task("t2")]}),
+    "failures.READY.phase_mismatch_register": Case(framed, {"tasks": [task()]}, {"action_type": "add"}, says="expected_payload"),
+    "failures.READY.phase_mismatch_complete": Case(framed, reports(), {"action_type": "add"}, says="expected_payload"),
+    "failures.READY.empty_tasks": Case(ready, {"tasks": []}, {"tasks": [task()]}, says="At least one task"),
+    "failures.READY.duplicate_task_ids": Case(ready, {"tasks": [task(), task()]}, {"tasks": [task(), task("t2")]}, says="must be unique"),
     "failures.READY.no_pending_tasks": Case(
         before(edited, lambda one: one.report("t1")),
         {"tasks": [task(status="completed")]}, {"tasks": [task(status="completed"), task("t2")]},
@@ -296,24 +309,27 @@ CASES: Mapping[str, Case] = {
     "failures.READY.checklist_items_duplicate": Case(
         ready, {"tasks": [task(checklist=["a", "a"])]}, {"tasks": [task(checklist=["a", "b"])]}
     ),
-    "failures.READY.completed_not_recorded": Case(ready, {"tasks": [task(status="completed")]}, {"tasks": [task()]}),
+    "failures.READY.completed_not_recorded": Case(ready, {"tasks": [task(status="completed")]}, {"tasks": [task()]}, says="Register it as 'pending'"),
     "failures.READY.completed_missing": Case(
         before(edited, lambda one: one.report("t1")),
         {"tasks": [task(), task("t2")]}, {"tasks": [task("t2")]},
     ),
     "failures.READY.plan_too_large": Case(ready, {"tasks": [task(description="x" * 100_000)]}, {"tasks": [task()]}),
     "failures.READY.changes_before_ready": Case(
-        before(ready, wrote("README.md", "# Other\n")), {"tasks": [task()]}, {"tasks": [task()]}, adds("README.md")
+        before(ready, wrote("README.md", "# Other\n")), {"tasks": [task()]}, {"tasks": [task()]}, adds("README.md"),
+        says="add_explored_files",
     ),
     "failures.READY.no_tasks": Case(ready, reports(), {"tasks": [task()]}),
-    "failures.READY.unknown_task": Case(edited, {**reports(), "task_id": "t9"}, reports()),
+    "failures.READY.unknown_task": Case(edited, {**reports(), "task_id": "t9"}, reports(), says="Registered tasks: t1"),
     "failures.READY.already_completed": Case(
         before(lambda: edited("t1", "t2"), lambda one: one.report("t1")),
         {**reports(), "summary": "Again."},
         {"task_id": "t2", "checklist": [{**DONE, "item": "Item of t2", "reason": "The same line does both."}]},
+        says="next_task",
     ),
     "failures.READY.wrong_order": Case(
-        lambda: edited("t1", "t2"), {"task_id": "t2", "checklist": [{**DONE, "item": "Item of t2"}]}, reports()
+        lambda: edited("t1", "t2"), {"task_id": "t2", "checklist": [{**DONE, "item": "Item of t2"}]}, reports(),
+        says="Report 't1' first",
     ),
     "failures.READY.no_tasks_registered": Case(ready, {"summary": "All is done."}, {"tasks": [task()]}),
     "failures.READY.plan_after_setback": Case(
@@ -324,14 +340,15 @@ CASES: Mapping[str, Case] = {
     "failures.READY.checklist_items_mismatch": Case(edited, reports(item="Another"), reports()),
     "failures.READY.checklist_item_pending": Case(edited, reports(status="pending"), reports()),
     "failures.READY.checklist_evidence_required": Case(edited, reports(evidence=""), reports()),
-    "failures.READY.checklist_evidence_format_invalid": Case(edited, reports(evidence="app.py"), reports()),
-    "failures.READY.checklist_evidence_file_not_found": Case(edited, reports(evidence="none.py:1"), reports()),
-    "failures.READY.checklist_evidence_line_out_of_range": Case(edited, reports(evidence="app.py:99"), reports()),
+    "failures.READY.checklist_evidence_format_invalid": Case(edited, reports(evidence="app.py"), reports(), says="<file_path>:<line>"),
+    "failures.READY.checklist_evidence_file_not_found": Case(edited, reports(evidence="none.py:1"), reports(), says="Verify the file path"),
+    "failures.READY.checklist_evidence_line_out_of_range": Case(edited, reports(evidence="app.py:99"), reports(), says="within 1-2"),
     "failures.READY.checklist_evidence_empty_impl": Case(
         before(edited, wrote("app.py", "def main():\n    pass\n")), reports(), reports(),
         wrote("app.py", "def main():\n    return 2\n"),
+        says="Add actual implementation code",
     ),
-    "failures.READY.checklist_evidence_unchanged": Case(edited, reports(evidence="app.py:1"), reports()),
+    "failures.READY.checklist_evidence_unchanged": Case(edited, reports(evidence="app.py:1"), reports(), says="lines you changed"),
     "failures.READY.write_not_checked": Case(
         lambda: planned().edit(), reports(), reports(), lambda one: one.world.call("check_write_target", "app.py")
     ),
@@ -348,7 +365,7 @@ CASES: Mapping[str, Case] = {
         before(edited, wrote("app.py", "def main():\n    # why\n    return 1\n")),
         reports(), reports(reason="The comment is what was wanted."),
     ),
-    "failures.READY.unexplored_changes": Case(STRAY, reports(), reports(), adds("README.md")),
+    "failures.READY.unexplored_changes": Case(STRAY, reports(), reports(), adds("README.md"), says="add_explored_files"),
     "failures.POST_IMPL_VERIFY.unexplored_changes": Case(
         before(verifying, wrote("README.md", "# Other\n")), VERDICT, {**FAILED, "details": "README.md has to stay."}
     ),
@@ -386,7 +403,7 @@ CASES: Mapping[str, Case] = {
     f"{IN_COMMIT}decided_twice": Case(
         committing, commits("app.py", {"path": "app.py", "decision": "discard", "reason": "It is not needed."}), commits()
     ),
-    f"{IN_COMMIT}leave_needs_reason": Case(committing, commits({"path": "app.py", "decision": "leave"}), commits()),
+    f"{IN_COMMIT}leave_needs_reason": Case(committing, commits({"path": "app.py", "decision": "leave"}), commits(), says="what belongs to the task is kept"),
     f"{IN_COMMIT}changed_meanwhile": Case(
         before(committing, lambda one: one.world.call("review_changes", "app.py", tree=one.ports.tree.snapshot()),
                wrote("app.py", "def main():\n    return 3\n")),
@@ -417,8 +434,20 @@ CASES: Mapping[str, Case] = {
         fails("failures.MERGE.merge_failed", "merge",
               before(reviewing_quality, lambda one: one.send(quality_prompt_used="quality_review", issues=[]))),
         {"summary": "Merged."}, {"summary": "Merged."}, resolved,
+        says="Retry submit_phase after resolution",
     ),
 }  # fmt: skip
+
+
+def differing(bad: object, good: object) -> set[str]:
+    """The fields, at any depth, that one payload has otherwise than another."""
+    if isinstance(bad, list) and isinstance(good, list):
+        return {name for old, new in zip_longest(bad, good) for name in differing(old, new)}
+    if not isinstance(good, Mapping):
+        return set()
+    old = bad if isinstance(bad, Mapping) else {}
+    names = {name for name in old.keys() | good.keys() if old.get(name) != good.get(name)}
+    return names | {inner for name in names for inner in differing(old.get(name), good.get(name))}
 
 
 @pytest.mark.parametrize("key", sorted(CASES))
@@ -428,7 +457,11 @@ def test_what_a_refusal_says_leads_out_in_one_step(key: str) -> None:
     answer = session.send(**case.bad)
     assert answer["success"] is False and session.error == key, (session.error, answer.get("message"))
     assert answer["expected_payload"], "what to send stands in the refusal itself"
+    called = len(session.world.calls)
     case.meanwhile(session)
+    done = differing(case.bad, case.good) | {call.tool for call in session.world.calls[called:]}
+    said = f"{answer['message']} {answer.get('remedy', '')}"
+    assert case.says in said if case.says else any(word in said for word in done), (done, said)
     after = session.send(**case.good)
     assert after["success"], (after.get("error"), after.get("message"), after.get("remedy"))
 

@@ -92,6 +92,7 @@ class World:
     """Folders of repositories within, by the paths that are uncommitted there; '' for the repository itself."""
     uncommitted: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
     beside_asked: list[frozenset[str]] = field(default_factory=list)
     scripts: dict[str, str] = field(default_factory=dict)
@@ -345,7 +346,7 @@ class WorldBranches:
         before = self.world.heads[self.world.head()]
         self.world.tip_count += 1
         self.world.heads[self.world.head()] = {p: t for p, t in before.items() if p not in request.keep} | kept
-        return CommitResult(self.world.head(), self.world.head())
+        return CommitResult(self.world.head(), self.world.head(), outside=self.world.outside)
 
     def merge(
         self,

@@ -914,6 +914,22 @@ def test_a_project_in_a_subfolder_of_its_repository(tmp_path: Path) -> None:
     assert "return 2" in git(top, "show", "main:web/app.py")
 
 
+def test_a_lock_file_above_the_subfolder_is_named_when_it_stays_uncommitted(tmp_path: Path) -> None:
+    """Found by a review: allowed by nobody and judged by nobody, it stayed behind without a word."""
+    lock = '{"app": "1.0.0"}\n'
+    top = repository(
+        tmp_path / "repo", {"web/app.py": APP, "web/.code-intel/config.json": "{}\n", "package-lock.json": lock}
+    )
+    with Agent(top / "web") as agent:
+        stage = Stage(top / "web", agent)
+        stage.verified()
+        (top / "package-lock.json").write_text(lock.replace("1.0.0", "1.0.1"))
+        answer = stage.accepted(**stage.commit())
+        assert "outside of the project's folder" in answer["warning"] and "package-lock.json" in answer["warning"]
+        assert stage.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
+    assert "M package-lock.json" in git(top, "status", "--porcelain")
+
+
 def test_files_with_crlf_under_autocrlf(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", {"app.py": APP})
     git(root, "config", "core.autocrlf", "true")
@@ -946,9 +962,33 @@ def test_a_repository_with_a_submodule(tmp_path: Path) -> None:
     assert play(root)["phase"] == "SESSION_COMPLETE"
 
 
-@pytest.mark.full
 def test_a_worktree_of_a_repository(tmp_path: Path) -> None:
     repository(tmp_path / "repo", {"app.py": APP})
     git(tmp_path / "repo", "worktree", "add", "-q", "-b", "side", str(tmp_path / "tree"))
     assert play(tmp_path / "tree")["phase"] == "SESSION_COMPLETE"
     assert "return 2" in git(tmp_path / "repo", "show", "side:app.py")
+
+
+@pytest.mark.parametrize(("files", "lines", "most"), [(300, 1, 1), (300, 120, 1), (1000, 1, 2), (150, 60, 10)])
+def test_changes_of_many_files_are_looked_at_in_a_few_pages(stage: Stage, files: int, lines: int, most: int) -> None:
+    names = [f"src/m{number:04}.py" for number in range(files)]
+    base(stage, dict.fromkeys(names, "VALUE = [0,1]\n" * lines))
+    stage.planned()
+    stage.edit()
+    for name in names:
+        stage.write(name, "VALUE = [0, 1]\n" * lines)
+    stage.call("add_explored_files", paths=names, reason="The formatter of the task wrote them.")
+    stage.accepted(**report())
+    stage.accepted(summary="All tasks are done.")
+    stage.accepted(**verdict())
+    payload = {"reviewed_files": ["**"], "commit_message": "Format", "review_prompt_used": "garbage_detection"}
+    offset = stage.call("review_changes", limit=1)["next_offset"]
+    refused = stage.agent.submit(**payload, tools_used=["review_changes"])
+    assert refused["error"] == "review_failed" and len(refused["cut"]) == files, "one row of many counts for itself"
+    looks = 0
+    while offset:
+        page = stage.call("review_changes", offset=offset)
+        offset, looks = page.get("next_offset"), looks + 1
+        assert "cut" not in page
+    assert looks <= most
+    assert stage.accepted(**payload)["phase"] == "MERGE"

@@ -37,6 +37,8 @@ class Unusual:
     flags: Mapping[str, object] = field(default_factory=dict)
     allowed: tuple[str, ...] = ()
     """Further files that are asked for before they are written."""
+    again: tuple[Mapping[str, object], ...] | None = None
+    """The decisions of a second look and commit, as the refusal of the first says."""
     committed: tuple[str, ...] | None = None
     """The paths of the commit; those of the edits, where not said."""
 
@@ -145,6 +147,7 @@ UNSAFE = "print('%s')\n" % ("x" * 50_000)
 LFS = {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "model.bin": POINTER.format("a" * 64)}
 SPEC = "def test_one():\n    assert True is not False\n"
 MOVED = TESTS.split("\n\n\ndef test_spare")[0] + "\n"
+SPLIT = "from app import helper\n\n\ndef test_spare" + TESTS.split("\n\n\ndef test_spare")[1]
 
 ROWS = (
     Unusual("a pointer of LFS without the program", LFS, {"model.bin": POINTER.format("b" * 64)}, "model.bin:2"),
@@ -153,6 +156,10 @@ ROWS = (
         "pyproject.toml:2", work=_formatted, commit={"reviewed_files": ["src/*", "pyproject.toml"]},
     ),
     Unusual("a pre-commit hook that rewrites", before=hook("pre-commit", "printf '# formatted\\n' >> app.py; git add app.py")),
+    Unusual("a pre-commit hook that rewrites and fails once", before=hook("pre-commit", "grep -q formatted app.py && exit 0; printf '# formatted\\n' >> app.py; echo 'files were modified by this hook'; exit 1"), again=()),
+    Unusual("a pre-commit hook that rewrites a second file", before=hook("pre-commit", "printf '# formatted\\n' >> lib.py; git add lib.py"), committed=("app.py", "lib.py")),
+    Unusual("a pre-commit hook that rewrites a second file and fails once", before=hook("pre-commit", "grep -q formatted lib.py && exit 0; printf '# formatted\\n' >> lib.py; exit 1"), again=({"path": "lib.py", "decision": "leave", "reason": "A hook of the user's rewrote it."},)),
+    Unusual("a test file split in two", {}, {"tests/test_app.py": MOVED, "tests/test_spare.py": SPLIT}, "tests/test_spare.py:4", decisions=({"path": "tests/test_app.py", "decision": "keep", "reason": "test_spare is in a file of its own."},)),
     Unusual("a commit-msg hook that adds a line", before=hook("commit-msg", "printf '\\nChange-Id: I1\\n' >> $1")),
     Unusual("a post-commit hook that writes", before=hook("post-commit", "echo done > .git/after")),
     Unusual("a prepare-commit-msg hook", before=hook("prepare-commit-msg", "sed -i '1s/^/[APP-1] /' $1")),
@@ -244,7 +251,10 @@ def test_an_unusual_session_goes_from_start_to_merge(stage: Stage, row: Unusual)
         stage.accepted(**report(evidence=row.evidence, reason=row.reason))
     stage.accepted(summary="All tasks are done.")
     stage.accepted(**verdict())
-    stage.accepted(**stage.commit(*row.decisions, **row.commit))
+    if row.again is not None:
+        refused = stage.refused("review_changes and submit again", **stage.commit(*row.decisions, **row.commit))
+        assert refused["error"] == "finalize_failed"
+    stage.accepted(**stage.commit(*row.decisions, *(row.again or ()), **row.commit))
     row.meanwhile(stage)
     assert stage.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
     assert stage.git("branch", "--show-current").strip() == "main"

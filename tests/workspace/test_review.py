@@ -79,21 +79,38 @@ def test_a_diff_applies(repo: Repo, old: list[str], new: list[str]) -> None:
 def test_pages_follow_one_another_and_end_when_full(repo: Repo) -> None:
     tree = TreeJudge(repo.path)
     base = tree.snapshot()
-    for number in range(40):
+    for number in range(20):
         repo.write(f"many/{number:02}.txt", "x" * 99 + "\n" + "some words\n" * 500)
     now = tree.snapshot()
     seen: list[str] = []
     offset: int | None = 0
     while offset is not None:
-        page = review(tree, base, now, offset=offset, limit=30)
-        assert page.total == 40
+        page = review(tree, base, now, offset=offset, limit=12)
+        assert page.total == 20
         assert sum(len(row.diff) for row in page.rows) <= PAGE_CHARACTERS
         assert all(
             row.cut and len(row.diff) < DIFF_CHARACTERS + 40 and row.diff.endswith("more lines") for row in page.rows
         )
         seen += [row.path for row in page.rows]
         offset = page.next_offset
-    assert seen == [f"many/{number:02}.txt" for number in range(40)]
+    assert seen == [f"many/{number:02}.txt" for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("files", "lines", "counted"), [(200, 3, False), (201, 3, True), (20, 101, False), (21, 101, True)]
+)
+def test_of_many_files_only_the_lines_are_counted(repo: Repo, files: int, lines: int, *, counted: bool) -> None:
+    for number in range(files):
+        repo.write(f"many/{number:03}.txt", "old\n")
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    for number in range(files):
+        repo.write(f"many/{number:03}.txt", "new\n" * (lines - 1))
+    now = tree.snapshot()
+    rows = [row.as_row() for row in review(tree, base, now, path="many", limit=1000).rows]
+    assert [row.get("lines") for row in rows] == [f"+{lines - 1} -1" if counted else None] * files
+    assert all(("diff" in row) is not counted for row in rows)
+    assert review(tree, base, now, path="many/000.txt").rows[0].diff, "one that is named is shown"
 
 
 def test_a_few_files_are_shown_whole_on_one_page(repo: Repo) -> None:

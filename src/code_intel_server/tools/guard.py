@@ -28,6 +28,9 @@ from code_intel_server.tools.shaping import Fields, within_limit
 
 _LOG = logging.getLogger(__name__)
 _FILES_AT_MOST = 200
+_REVIEWED_IN_A_LINE = 50
+REVIEW_ROWS = 1_000
+"""Rows of a page of `review_changes` at most."""
 _PROBLEMS_AT_MOST = 5
 _SICK = {
     errno.ENOSPC,
@@ -178,8 +181,16 @@ def note_call(active: Active, tool: str, outcome: str, answer: Fields) -> None:
     tree = str(answer.get("tree", ""))
     asked = answer.get("cut" if tool == "review_changes" else "must_verify")
     asks = [str(entry) for entry in asked] if isinstance(asked, list) else []
-    shown = answer.get("results", []) if tool == "review_changes" else answer  # else also what it says of other files
-    active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(shown), tree, asks)
+    if tool != "review_changes":
+        files = _files_shown(answer, _FILES_AT_MOST)
+        active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), files, tree, asks)
+        return
+    # Every row of a page counts, and nothing of what it says of other files: as many lines as they need.
+    files = _files_shown(answer.get("results", []), REVIEW_ROWS)
+    for begin in range(0, max(len(files), 1), _REVIEWED_IN_A_LINE):
+        part = files[begin : begin + _REVIEWED_IN_A_LINE]
+        cut = [path for path in asks if path in part]
+        active.ledger.add(tool, str(active.state.phase), outcome, len(part), part, tree, cut)
 
 
 def _rows_of(answer: Fields) -> int:
@@ -191,11 +202,11 @@ def _rows_of(answer: Fields) -> int:
     return sum(len(one) if isinstance(one, list) else 1 for one in rows)
 
 
-def _files_shown(answer: JsonValue) -> list[str]:
+def _files_shown(answer: JsonValue, most: int) -> list[str]:
     """The project paths that an answer named, each once; those that it refused aside."""
     found: dict[str, None] = {}
     stack: list[JsonValue] = [answer]
-    while stack and len(found) < _FILES_AT_MOST:
+    while stack and len(found) < most:
         node = stack.pop()
         if isinstance(node, dict):
             path = node.get("path")

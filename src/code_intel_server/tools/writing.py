@@ -24,17 +24,16 @@ from code_intel_server.flow.responses import say
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.current_project import CurrentProject
-from code_intel_server.tools.guard import note_call
+from code_intel_server.tools.guard import REVIEW_ROWS, note_call
 from code_intel_server.tools.services import ProjectServices, now
 from code_intel_server.tools.session.answers import tasks_of
 from code_intel_server.tools.session.sessions import Active, Sessions
 from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting_rows, narrowed, size_of
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.tree.review import PAGE_CHARACTERS, is_small, review
+from code_intel_server.workspace.tree.review import MANY_LONG, PAGE_CHARACTERS, is_small, review
 
 ADDED_AT_MOST = 20_000
 _WEAK_CHARACTERS = 2_500
-_REVIEW_ROWS = 50
 _DIFFS_IN_JSON = 2
 """A diff of nothing but quotes is twice as long in JSON; the whole diff of a file is not cut for that."""
 _REFUSALS = {
@@ -182,12 +181,12 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
     without = own | done
     changes = tuple(change for change in changes if change.path not in without)
     whole = wanted is not None or is_small(services.tree, sides, changes)
-    budget = PAGE_CHARACTERS if whole else DEFAULT_CHARACTERS
+    budget = PAGE_CHARACTERS if whole or len(changes) > MANY_LONG else DEFAULT_CHARACTERS
     page = review(
         services.tree,
         *sides,
         path=wanted,
-        limit=min(max(limit, 1), 200),
+        limit=min(max(limit, 1), REVIEW_ROWS),
         offset=max(offset, 0),
         tasks=tasks_of(services, state),
         characters=budget,
@@ -200,7 +199,8 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         )
     weak = _weak_evidence(state)
     found = [row.as_row() for row in page.rows]
-    shown = fitting_rows(found, _DIFFS_IN_JSON * budget if whole else budget - AROUND - size_of(weak))
+    counted = any("lines" in row for row in found)
+    shown = fitting_rows(found, _DIFFS_IN_JSON * budget if whole and not counted else budget - AROUND - size_of(weak))
     following = max(offset, 0) + shown.rows
     truncated = following < page.total or shown.narrowed or any("cut" in row for row in found)
     answer: Fields = {
@@ -232,7 +232,7 @@ def with_review(current: CurrentProject, answer: Fields, check: Callable[[], Non
     if active is None or not answer.get("success") or answer.get("phase") != Phase.PRE_COMMIT:
         return answer
     try:
-        found = review_changes(current, None, _REVIEW_ROWS, 0)
+        found = review_changes(current, None, REVIEW_ROWS, 0)
     except CodeIntelError:
         return answer  # review_changes says why
     if not found["complete"] or size_of(found) > DEFAULT_CHARACTERS - AROUND - size_of(answer):

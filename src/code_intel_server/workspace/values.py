@@ -146,6 +146,8 @@ class CommitResult:
     oid: str
     tip: str
     archived: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    """Tracked files above or beside the project's folder, from the top, that are changed and in no commit of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,8 @@ def _commit(
         again = (*again, Note("warnings.impact_undecided", {"places": list_of_paths(undecided)}))
     if state.left:
         again = (*again, Note("warnings.left_uncommitted", {"files": list_of_paths(state.left)}))
+    if result.outside:
+        again = (*again, Note("warnings.outside_uncommitted", {"files": list_of_paths(result.outside)}))
     if state.reworked:
         again = (*again, Note("warnings.reworked", {"items": "; ".join(state.reworked)}))
     if state.undone:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from code_intel_server.codebase.evidence import references_in
 from code_intel_server.common.printable import printable
@@ -23,6 +24,7 @@ from code_intel_server.flow.turn import Note, Outcome, Turn
 # Weights of the server's own confidence: how many kinds of tools, how much was really seen, what resolved.
 _TOOL_KINDS_FULL = 4
 _WEIGHTS = (0.3, 0.4, 0.3)
+_NEAREST = 3
 
 
 def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
@@ -68,7 +70,29 @@ def semantic(turn: Turn[SemanticPayload]) -> Outcome:
         searches = [call for call in turn.calls() if call.tool == "semantic_search"]
         if not searches or searches[-1].results:
             raise Rejected("failures.SEMANTIC.empty_search_results")
-    return Outcome(Event.OK, hints=_not_shown(turn, texts_of([*turn.payload.search_results])))
+    texts = [*texts_of([*turn.payload.search_results])]
+    if missing := [path for text in texts if (path := _missing_file(turn, text))]:
+        raise Rejected(
+            "failures.SEMANTIC.file_not_found", files=list_of_paths(missing), nearest=_nearest(turn, *missing)
+        )
+    return Outcome(Event.OK, hints=_not_shown(turn, texts))
+
+
+def _missing_file(turn: Turn[SemanticPayload] | Turn[HypothesesPayload], text: str) -> str:
+    """The file that a text names by a place, where neither that nor another it names exists; `localhost:80` is no file."""
+    paths = [reference.path for reference in references_in(text)]
+    if any(files_named(turn.ports.evidence, path) for path in paths) or any(
+        map(text.__contains__, shown_files(turn.ports))
+    ):
+        return ""
+    return next((path for path in reversed(paths) if {".", "/"} & {*path}), "")
+
+
+def _nearest(turn: Turn[SemanticPayload] | Turn[HypothesesPayload], *missing: str) -> str:
+    """The files shown in this session whose names are most like those that do not exist."""
+    shown = {path.rpartition("/")[2]: path for path in sorted(shown_files(turn.ports))}
+    names = [name for path in missing for name in get_close_matches(path.rpartition("/")[2], shown, _NEAREST, cutoff=0)]
+    return list_of_paths([shown[name] for name in dict.fromkeys(names)][:_NEAREST]) or "none"
 
 
 def _not_shown(turn: Turn[SemanticPayload] | Turn[HypothesesPayload], texts: Iterable[str]) -> tuple[Note, ...]:
@@ -88,9 +112,13 @@ def verification(turn: Turn[HypothesesPayload]) -> Outcome:
         raise Rejected("failures.VERIFICATION.result_false_exists")
     tools = {call.tool for call in turn.calls()}
     for hypothesis in hypotheses:
-        if not (_place_exists(turn, hypothesis.evidence) or _names_a_tool(hypothesis.evidence, tools)):
+        missing = _missing_file(turn, hypothesis.evidence)
+        if missing or not (_place_exists(turn, hypothesis.evidence) or _names_a_tool(hypothesis.evidence, tools)):
             raise Rejected(
-                "failures.VERIFICATION.evidence_invalid", hypothesis=hypothesis.hypothesis, evidence=hypothesis.evidence
+                "failures.VERIFICATION.evidence_invalid",
+                hypothesis=hypothesis.hypothesis,
+                evidence=hypothesis.evidence,
+                nearest=_nearest(turn, missing),
             )
     return Outcome(Event.OK, hints=_not_shown(turn, (hypothesis.evidence for hypothesis in hypotheses)))
 

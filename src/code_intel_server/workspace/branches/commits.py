@@ -224,6 +224,7 @@ class Commit:
     def _update(self, env: dict[str, str], rows: Sequence[str], *options: str) -> None:
         if rows:
             done = self._git.run("update-index", "-z", *options, manner=Manner.USER, stdin=join_z(rows), env=env)
+            self._git.refuse_filter(done)
             if not done.ok:
                 raise refuse("staging_failed", output_of(done))
 

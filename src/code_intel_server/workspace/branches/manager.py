@@ -168,7 +168,11 @@ class BranchManager:
         with failing_as(FINALIZE_FAILED):
             git = self._require()
             return_aside(git)
-            return Commit(git, request, record, pending).run()
+            result = Commit(git, request, record, pending).run()
+            outside = (
+                [path for path in status.unfinished(git) if not path.startswith(git.at.prefix)] if git.at.prefix else ()
+            )
+            return replace(result, outside=tuple(sorted(outside)))
 
     def discard(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> tuple[str, ...]:
         """Archive the present content of `request.discard`, then put these files back to the base's version (or remove them).

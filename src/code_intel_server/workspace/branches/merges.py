@@ -345,6 +345,7 @@ def switch(git: Git, target: str, *, leaving: str) -> None:
     if git.current() != (
         "" if own else target
     ):  # a failing post-checkout hook is no failure: the switch is done by then
+        git.refuse_filter(done)
         raise refuse("switch_failed", output_of(done))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
-from code_intel_server.errors import Unavailable, UserActionNeeded
+from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.process import Completed
 from code_intel_server.workspace.git.child import (
     READ_SECONDS,
@@ -21,6 +21,7 @@ from code_intel_server.workspace.git.child import (
     environment,
     environment_config,
     is_yes,
+    output_of,
     succeeded,
 )
 from code_intel_server.workspace.git.history import LOG, changed_paths
@@ -37,6 +38,7 @@ DIFFERING = ("diff-tree", "-r", "--no-renames", "--name-only", "--ignore-submodu
 LOCK_PATIENCE_SECONDS = 10.0
 ARGUMENT_BYTES = 100_000
 
+_FILTER_FAILED = re.compile("filter '(.+)' failed|remote end hung up")
 _NAME = re.compile(rb"[^\0]+")
 _OID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _SAFE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}\Z")
@@ -121,7 +123,23 @@ class Git:
         env: Mapping[str, str] | None = None,
     ) -> bytes:
         """Standard output of a command that has to succeed; Unavailable('tool_errors.git.failed') where it does not."""
-        return succeeded(self.run(*arguments, manner=manner, stdin=stdin, env=env))
+        done = self.run(*arguments, manner=manner, stdin=stdin, env=env)
+        self.refuse_filter(done)
+        return succeeded(done)
+
+    def refuse_filter(self, done: Completed) -> None:
+        """Raise Rejected('tool_errors.git.filter_failed') where a clean or smudge filter is why git failed.
+
+        Of a program that is missing git says either which filter failed or, where that ended sooner, that it "hung up".
+        """
+        said = "" if done.ok else output_of(done)
+        if (failed := _FILTER_FAILED.search(said)) is None:
+            return
+        listed = self.run("config", "--get-regexp", r"^filter\..+\.(process|clean|smudge)$").text().splitlines()
+        for setting, _, command in (row.partition(" ") for row in listed):
+            name, program = setting.removeprefix("filter.").rpartition(".")[0], command.partition(" ")[0]
+            if program and (name == failed[1] or (not failed[1] and program in said)):
+                raise Rejected("tool_errors.git.filter_failed", filter=name, program=program, output=said)
 
     def text(self, *arguments: str, manner: Manner = Manner.READ, stdin: bytes | None = None) -> str:
         """What `must` gives, as text without the last line break."""

@@ -12,6 +12,8 @@ CONTEXT_LINES = 3
 _READ_AT_ONCE = 25
 FEW, WHOLE_CHARACTERS = 8, 30_000
 """So many files are shown whole at once, where their diffs are no longer in all."""
+MANY, MANY_LONG, LONG_LINES = 200, 20, 100
+"""Of more files, or of more with so many changed lines, only counts are shown: nobody reads a hundred pages of diffs."""
 _UNSEEN = "binary, no file, or too large to be shown: look at it yourself"
 
 
@@ -23,7 +25,8 @@ NeedsReason = Callable[[Change], tuple[str, ...]]
 class ReviewRow:
     """One changed path. `diff` is unified, `cut` where it was too long, '' for content of which `unseen` says why it is not shown.
 
-    `mode` names git's modes before and now where they differ (`100644 → 100755`: it can be executed now).
+    `mode` names git's modes before and now where they differ (`100644 → 100755`: it can be executed now). Of many files
+    `lines` counts what the diff adds and takes away, in its place.
     """
 
     path: str
@@ -35,10 +38,12 @@ class ReviewRow:
     cut: bool = False
     unseen: str = ""
     mode: str = ""
+    lines: str = ""
 
     def as_row(self) -> dict[str, object]:
         """The row as an answer shows it: only what it has to say."""
-        row: dict[str, object] = {"path": self.path, "status": self.status, "diff": self.diff}
+        row: dict[str, object] = {"path": self.path, "status": self.status}
+        row |= {"lines": self.lines} if self.lines else {"diff": self.diff}
         for name in ("task", "old_path", "needs_reason", "cut", "unseen", "mode"):
             value = getattr(self, name)
             if value:
@@ -71,13 +76,16 @@ def review(
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder, `without` leaves paths out.
 
     A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
-    list a diff is cut at `DIFF_CHARACTERS`, but for a small change; that of a file which is asked for alone may fill the page.
+    list a diff is cut at `DIFF_CHARACTERS`, but for a small change, and of many files only counted; that of a file which is
+    asked for alone may fill the page.
     `tasks` maps paths to the task in which they changed.
     """
     changes = (change for change in tree.changes(base, now) if change.path not in without and _within(change, path))
     chosen = sorted(changes, key=lambda change: change.path)
     alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
     most = characters if alone or is_small(tree, (base, now), chosen) else DIFF_CHARACTERS
+    if len(chosen) > MANY or sum(_changed_lines(change) > LONG_LINES for change in chosen) > MANY_LONG:
+        most = 0
     rows: list[ReviewRow] = []
     used = 0
     for row in _rows(tree, (base, now), chosen[offset : offset + max(limit, 1)], tasks or {}, needs_reason, most):
@@ -114,12 +122,19 @@ def _rows(
     """The rows of changes, whose texts are read several at once: few enough that none is read in vain for long."""
     for start in range(0, len(changes), _READ_AT_ONCE):
         some = changes[start : start + _READ_AT_ONCE]
+        if not most:
+            yield from (_row(one, None, None, tasks.get(one.path, ""), needs_reason, most) for one in some)
+            continue
         old = tree.texts(sides[0], {one.old_path or one.path for one in some if one.kind is not ChangeKind.ADDED})
         new = tree.texts(sides[1], {one.path for one in some if one.kind is not ChangeKind.DELETED})
         for one in some:
             before = () if one.kind is ChangeKind.ADDED else old[one.old_path or one.path]
             after = () if one.kind is ChangeKind.DELETED else new[one.path]
             yield _row(one, before, after, tasks.get(one.path, ""), needs_reason, most)
+
+
+def _changed_lines(change: Change) -> int:
+    return sum(hunk.old_count + hunk.new_count for hunk in change.hunks)
 
 
 def _row(
@@ -132,6 +147,10 @@ def _row(
 ) -> ReviewRow:
     mode = " → ".join(change.modes) if change.modes else ""
     why = needs_reason(change) if needs_reason else ()
+    if not most and not change.binary:
+        new, old = (sum(getattr(hunk, side) for hunk in change.hunks) for side in ("new_count", "old_count"))
+        lines = f"+{new} -{old}"
+        return ReviewRow(change.path, change.kind.value, "", task, change.old_path, why, mode=mode, lines=lines)
     if before is None or after is None:
         return ReviewRow(change.path, change.kind.value, "", task, change.old_path, why, unseen=_UNSEEN, mode=mode)
     diff = _diff(change.hunks, before, after)

@@ -1,0 +1,125 @@
+"""Refusals of tools in a session: each is provoked through the server, and then what its own words name is done."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from code_intel_server.contract.loader import Contract
+from tests.e2e.stage import Stage, exploration, plan
+
+MESSAGES = Contract.load(None).texts.messages
+Call = tuple[str, Mapping[str, object]]
+
+
+def asks(tool: str, **arguments: object) -> Call:
+    return tool, arguments
+
+
+def nothing(_stage: Stage) -> None:
+    """No session."""
+
+
+def begun(stage: Stage) -> None:
+    stage.begin()
+
+
+def exploring(stage: Stage) -> None:
+    stage.begin(no_doc=True)
+    stage.accepted(action_type="change")
+
+
+def searching(stage: Stage) -> None:
+    stage.begin(no_doc=True, gate_level="full")
+    stage.accepted(action_type="change")
+    stage.explore()
+    stage.accepted(needs_more_information=True, reason="There is more to find.")
+
+
+def ready(stage: Stage) -> None:
+    stage.ready()
+
+
+def planned(stage: Stage) -> None:
+    stage.planned()
+
+
+def edited(stage: Stage) -> None:
+    stage.planned()
+    stage.edit()
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is refused where, and what is called then; `says` where no tool or argument of that is named by the refusal."""
+
+    key: str
+    where: Callable[[Stage], object]
+    bad: Call
+    good: Call
+    says: str = ""
+    between: tuple[Call, ...] = field(default=())
+
+    def __str__(self) -> str:
+        return self.key
+
+
+REASON = "It belongs to the task."
+ADD = asks("add_explored_files", paths=["pkg/deep.py"], reason=REASON)
+SYMBOLS = asks("get_symbols", path="app.py")
+LOOKS = (asks("search_text", patterns="def main"), SYMBOLS, asks("get_symbols", path="pkg/deep.py"))
+PLAN = asks("submit_phase", data=plan())
+STATUS = asks("get_session_status")
+DO = "DO keep main small and return a number.\nDON'T import anything from other packages.\nDO test every function. " * 4
+
+ROWS = (
+    Row("generic.argument_invalid", edited, asks("review_changes", path="nowhere"), asks("review_changes", path="app.py")),
+    Row("generic.arguments_invalid", planned, asks("search_text", patterns=5), asks("search_text", patterns="main")),
+    Row("generic.payload_not_in_data", ready, asks("submit_phase"), PLAN),
+    Row("generic.path_outside_project", ready, asks("get_symbols", path="/etc/passwd"), SYMBOLS),
+    Row("generic.path_not_found", ready, asks("get_symbols", path="ap.py"), asks("search_files", pattern="app")),
+    Row("generic.not_a_file", ready, asks("get_symbols", path="pkg"), asks("search_files", pattern="pkg/*")),
+    Row("generic.pattern_invalid", ready, asks("search_text", patterns="main("), asks("search_text", patterns="main(", regex=False)),
+    Row("generic.pattern_not_one_line", ready, asks("search_text", patterns="def main():\n    return 1"), asks("search_text", patterns=["def main", "return 1"])),
+    Row("query.no_pattern", ready, asks("search_text", patterns=""), asks("search_text", patterns="main"), "No pattern"),
+    Row("query.no_symbol", ready, asks("find_definitions"), asks("find_definitions", symbol="main")),
+    Row("query.no_name_at", ready, asks("find_definitions", at="app.py:3"), asks("find_definitions", symbol="main")),
+    Row("query.unknown_qualifier", ready, asks("find_references", symbol="Nobody.main"), asks("find_references", symbol="main"), "bare name"),
+    Row("semantic_search.empty_query", searching, asks("semantic_search", query=" "), asks("semantic_search", query="returns one")),
+    Row("fetch_chunk_detail.unknown_chunk", searching, asks("fetch_chunk_detail", chunk_id="none"), asks("semantic_search", query="returns one"), "Search again"),
+    Row("start_session.query_required", nothing, asks("start_session", query=" "), asks("start_session", query="Make main return two")),
+    Row("start_session.flags_unknown", nothing, asks("start_session", query="x", flags={"quik": True}), asks("start_session", query="x", flags={"quick": True})),
+    Row("start_session.flags_beside", nothing, asks("start_session", query="x", quick=True), asks("start_session", query="x", flags={"quick": True})),
+    Row("start_session.invalid_flags", nothing, asks("start_session", query="x", flags={"quick": True, "fast": True}), asks("start_session", query="x", flags={"quick": True}), "leave one out"),
+    Row("start_session.session_active", begun, asks("start_session", query="x"), STATUS),
+    Row("get_session_status.checkpoint_not_found", nothing, asks("get_session_status", session_id="20200101_000000"), asks("start_session", query="x")),
+    Row("get_session_status.nothing_else", begun, asks("get_session_status", discard_active=True), asks("submit_phase", data={"documents_reviewed": ["README.md"], "summary": "Read."}), "do what the instruction says"),
+    Row("check_write_target.write_blocked", planned, asks("check_write_target", path="pkg/deep.py"), asks("check_write_target", path="pkg/deep.py"), "add_explored_files", (ADD,)),
+    Row("check_write_target.write_plan_first", ready, asks("check_write_target", path="app.py"), asks("check_write_target", path="app.py"), "Submit the plan first", (PLAN,)),
+    Row("check_write_target.write_phase_blocked", begun, asks("check_write_target", path="app.py"), asks("submit_phase", data={"documents_reviewed": ["README.md"], "summary": "Read."}), "Go on with the current phase"),
+    Row("check_write_target.outside_project", planned, asks("check_write_target", path="/etc/passwd"), asks("check_write_target", path="app.py"), "outside of the project"),
+    Row("add_explored_files.phase_mismatch", exploring, ADD, asks("submit_phase", data={**exploration("app.py", "pkg/deep.py"), "summary": "Seen."}), "named in explored_files", LOOKS),
+    Row("add_explored_files.no_files", planned, asks("add_explored_files", paths=[], reason=REASON), ADD, "No files provided"),
+    Row("add_explored_files.reason_required", planned, asks("add_explored_files", paths=["pkg/deep.py"], reason="x"), ADD),
+    Row("review_changes.phase_blocked", begun, asks("review_changes"), asks("submit_phase", data={"documents_reviewed": ["README.md"], "summary": "Read."}), "from step 13"),
+    Row("update_context.summary_required", ready, asks("update_context", summary="short"), asks("update_context", summary=DO)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_what_a_tool_refuses_is_done_as_it_says(stage: Stage, row: Row) -> None:
+    row.where(stage)
+    tool, arguments = row.bad
+    refused = stage.call(tool, **arguments)
+    [refused] = refused.get("results", [refused])
+    message = str(refused.get("message") or refused["reason"])
+    template = re.sub(r"\\{\w+\\}", ".*", re.escape(MESSAGES[f"tool_errors.{row.key}"].text))
+    assert re.fullmatch(template, message, re.DOTALL), message
+    said = f"{message} {stage.call(tool, **arguments).get('remedy', '')}"
+    then, others = row.good
+    other = {then} - {tool} or {name for name in others if others[name] != arguments.get(name)}
+    assert row.says in said if row.says else any(name in said for name in other), said
+    for name, words in (*row.between, row.good):
+        answer = stage.call(name, **words)
+        assert answer.get("success", True) and answer.get("allowed", True) and answer.get("results", True), answer
