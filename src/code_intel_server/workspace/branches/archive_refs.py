@@ -267,6 +267,7 @@ def write_index(git: Git, *arguments: str, stdin: bytes | None = None, may_fail:
         done = git.run("--literal-pathspecs", *arguments, manner=Manner.USER, stdin=stdin)
         if done.ok or may_fail:
             return done
+        git.refuse_filter(done)
         if "index.lock" not in done.error_text() or time.monotonic() >= deadline:
             raise Unavailable("tool_errors.git.failed", command=command_name(done), output=output_of(done))
 
