@@ -38,7 +38,7 @@ DIFFERING = ("diff-tree", "-r", "--no-renames", "--name-only", "--ignore-submodu
 LOCK_PATIENCE_SECONDS = 10.0
 ARGUMENT_BYTES = 100_000
 
-_FILTER_FAILED = re.compile("filter '(.+)' failed|remote end hung up")
+_FILTER_FAILED = re.compile(r"filter '([^'\n]{1,500})' failed|remote end hung up")
 _NAME = re.compile(rb"[^\0]+")
 _OID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _SAFE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}\Z")
