@@ -57,6 +57,10 @@ def _verdict(repo: Repo, before: dict[str, str], after: dict[str, str], *argv: s
         for name, text in files.items():
             repo.write(name, text)
         repo.commit("change")
+    return _last(repo, *argv, mutants=mutants)
+
+
+def _last(repo: Repo, *argv: str, mutants: Mutants = "on") -> Verdict:
     git = open_repository(repo.path)
     assert isinstance(git, Git)
     made = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=400)], stall=60, mutants=mutants)
@@ -86,11 +90,7 @@ def test_the_tests_of_a_renamed_file_are_named_as_they_are_called_now(repo: Repo
     repo.git("mv", "test_sums.py", "test_again.py")
     repo.write("calc.py", ADD + BENT["values that equal everything"])
     repo.commit("bent")
-    git = open_repository(repo.path)
-    assert isinstance(git, Git)
-    made = Notary(git, [VerifyCommand(argv=PYTEST, timeout=100)], stall=60, mutants="on")
-    found = made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")).receipt
-    assert found.insensitive == ("test_again.py::test_add",)
+    assert _last(repo).receipt.insensitive == ("test_again.py::test_add",)
 
 
 def test_an_honest_change_is_asked_for_nothing_and_what_passed_before_without_an_assertion_still_may(
@@ -140,6 +140,22 @@ def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
     verdict = _verdict(repo, {"calc.py": ADD}, {"calc.py": ADD + BENT["values that equal everything"]})
     assert (outside.read_text(), verdict.receipt.insensitive) == (TESTS, ())
     assert verdict.receipt.pass_to_pass
+
+
+def test_a_folder_that_a_change_makes_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
+    outside = tmp_path / "checks"
+    outside.mkdir()
+    (outside / "check_calc.py").write_text(TESTS)
+    repo.write("pytest.ini", "[pytest]\npython_files = check_*.py\npythonpath = .\n")
+    repo.write("checks/check_calc.py", TESTS)
+    repo.write("calc.py", ADD)
+    repo.commit("base")
+    repo.git("rm", "-rq", "checks")
+    (repo.path / "checks").symlink_to(outside)
+    repo.write("calc.py", ADD + "\nMORE = 1\n")
+    repo.commit("linked")
+    assert _last(repo).receipt.pass_to_pass
+    assert (outside / "check_calc.py").read_text() == TESTS
 
 
 def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from code_intel_server.codebase.files.roles import Role, named_as_tests, role
 from code_intel_server.common.own_folder import home_of
+from code_intel_server.common.safe_open import open_below
 from code_intel_server.errors import Unavailable
 from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
 from code_intel_server.receipts.checkout import Changed, Checkouts, receipt_folder
@@ -521,6 +522,7 @@ class _Work:
             left=lambda: min(self._notary.left(), until - time.monotonic()),
         )
         for path, text in files.items():
+            os.close(open_below(place.checkout, path))  # a link on the way may lead out of the checkout
             (place.checkout / path).write_bytes(text)
         place = replace(place, confined=self._confined)
         done: list[SuiteRunRecord] = []
