@@ -118,6 +118,23 @@ def test_where_no_code_changed_or_mutants_are_off_nothing_is_turned_round(
     assert "inverted" not in verdict.runs
 
 
+def test_a_test_without_assertions_is_not_drawn_for_its_file_being_called_as_another_test_is(repo: Repo) -> None:
+    tests = "import calc\n\ndef test_add():\n    assert calc.add(1, 1) == 2\n\ndef test_empty():\n    calc.add(1, 1)\n"
+    verdict = _verdict(repo, {"calc.py": ADD, "test_add.py": tests}, {"calc.py": ADD + "\nMORE = 1\n"})
+    assert [case.id for run in verdict.runs["inverted"] for case in run.suite.cases] == ["test_add.py::test_add"]
+
+
+def test_a_test_that_passes_so_only_beside_another_is_run_beside_it_on_the_base_too(repo: Repo) -> None:
+    tests = (
+        "import calc\nSEEN = []\n\ndef test_first():\n    SEEN.append(1)\n    assert calc.add(1, 1) == 2\n"
+        "\ndef test_second():\n    if not SEEN:\n        assert calc.add(1, 1) == 2\n"
+    )
+    verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": tests}, {"calc.py": ADD + "\nMORE = 1\n"})
+    assert not verdict.receipt.insensitive
+    names = [{case.id for case in verdict.runs[name][0].suite.cases} for name in ("inverted", "inverted-base")]
+    assert names == [{"test_calc.py::test_first", "test_calc.py::test_second"}] * 2
+
+
 def test_of_many_tests_a_few_are_drawn_from_files_that_mention_the_change_first(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -493,7 +493,7 @@ class _Work:
             odd = names & self._mutated("inverted", place, files, names).ended(CaseOutcome.PASSED)
             if odd:
                 place = self._place("inverted-base", self._base)
-                odd &= self._mutated("inverted-base", place, files, odd).ended(CaseOutcome.FAILED)
+                odd &= self._mutated("inverted-base", place, files, names).ended(CaseOutcome.FAILED)
         except (Unavailable, OSError) as error:
             self._notes.append(f"inverted: left out, no clean checkout: {error}")
             return set()

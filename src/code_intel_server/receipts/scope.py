@@ -150,7 +150,7 @@ def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
         folder = path.rpartition("/")[0]
         inside = not folder or case.unit.endswith(f"/{folder}")
         return inside and named.fullmatch(case.id.partition(":")[2]) is not None
-    return case.unit == path and named.search(case.id) is not None
+    return case.unit == path and named.search(case.id.removeprefix(path)) is not None
 
 
 def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:
