@@ -180,6 +180,14 @@ def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.M
     assert "inverted: of 3 tests none was seen: the time is over" in verdict.notes
 
 
+def test_a_helper_that_returns_something_since_the_change_makes_no_test_odd(repo: Repo) -> None:
+    kit = "import unittest\n\nclass Case(unittest.TestCase):\n    def assertOk(self, got):\n        assert got\n"
+    tests = "import kit\n\nclass TestA(kit.Case):\n    def test_ok(self):\n        self.assertOk(1)\n"
+    verdict = _verdict(repo, {"kit.py": kit, "test_kit.py": tests}, {"kit.py": f"{kit}        return got\n"})
+    assert not verdict.receipt.insensitive
+    assert {case.outcome.value for case in verdict.runs["inverted"][0].suite.cases} == {"failed"}
+
+
 @pytest.mark.needs("node")
 def test_of_javascript_too(repo: Repo) -> None:
     tests = (
@@ -241,8 +249,8 @@ func init() {
         ("a.py", "def test_a():\n    assert a < b == c\n", "def test_a():\n    assert not (a < b == c)\n", {"test_a"}),
         ("a.py", "def helper():\n    assert a\n", "def helper():\n    assert a\n", set()),
         ("a.py", "def testA(self):\n    self.assertEqual(a, b, msg='x')\n", 'def testA(self):\n    self.assertTrue((a) == float("nan") or float("nan") == (b))\n', {"testA"}),
-        ("a.py", "def test(self):\n    self.assertIn(a, b)\n", "def test(self):\n    self.assertTrue(self.assertIn(a, b))\n", {"test"}),
-        ("a.py", "def test(self):\n    self.assertEqual(*a)\n    self.client.get(a)\n", "def test(self):\n    self.assertTrue(self.assertEqual(*a))\n    self.client.get(a)\n", {"test"}),
+        ("a.py", "def test(self):\n    self.assertIn(a, b)\n", "def test(self):\n    self.fail(self.assertIn(a, b))\n", {"test"}),
+        ("a.py", "def test(self):\n    self.assertEqual(*a)\n    self.client.get(a)\n", "def test(self):\n    self.fail(self.assertEqual(*a))\n    self.client.get(a)\n", {"test"}),
         ("a.py", "def test_a(:\n    assert a\n", "def test_a(:\n    assert a\n", set()),
         ("a.js", "it('is', () => { assert(a, 'b'); assert.ok(c) })", "it('is', () => { assert(!(a), 'b'); assert.ok(!(c)) })", {"is"}),
         ("a.ts", "test.only('a', (t) => { t.assert.deepStrictEqual(a, b) })", "test.only('a', (t) => { t.assert.notDeepStrictEqual(a, b) })", {"a"}),

@@ -57,7 +57,7 @@ def _python(found: Captures) -> Iterator[Edit]:
         yield two[0].end_byte, two[1].start_byte, b") ==" + _EQUALS_NOTHING + b" ("
         yield two[1].end_byte, arguments.end_byte - 1, b")"
     else:
-        yield from _around(node, b"self.assertTrue(", b")")  # it returns nothing
+        yield from _around(node, b"self.fail(", b")")  # whatever it returns
 
 
 def _javascript(found: Captures) -> Iterator[Edit]:
