@@ -11,6 +11,7 @@ from code_intel_server.codebase.syntax.inversions import inverted
 from code_intel_server.receipts import notary, scope
 from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.receipts.report import seen_tests
+from code_intel_server.receipts.results import Case, CaseOutcome
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import Mutants, VerifyCommand
 from code_intel_server.workspace.values import Change, ChangeKind
@@ -146,6 +147,17 @@ def test_of_many_tests_a_few_are_drawn_from_files_that_mention_the_change_first(
     (run,) = verdict.runs["inverted"]
     assert {case.unit for case in run.suite.cases} == {"test_calc.py"}
     assert len(run.suite.cases) == 3
+
+
+@pytest.mark.parametrize(("slow", "drawn"), [(10, 50), (1, 1)])
+def test_slow_tests_are_passed_over_unless_there_are_no_others(tmp_path: Path, slow: int, drawn: int) -> None:
+    (tmp_path / "test_a.py").write_text("".join(f"def test_{n}():\n    assert {n}\n" for n in range(60)))
+    cases = [
+        Case(f"test_a.py::test_{n}", CaseOutcome.PASSED, "test_a.py", 0.01 if n % slow else 3.0) for n in range(60)
+    ]
+    _, ids = scope.inversions(tmp_path, ["test_a.py"], cases, ())
+    assert len(ids) == drawn
+    assert drawn == 1 or ids.isdisjoint(case.id for case in cases if case.seconds > 1)
 
 
 def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:

@@ -137,11 +137,11 @@ def inversions(
     chance.shuffle(found)
     ids: set[str] = set()
     seconds = 0.0
-    for case in found[:_INVERTED_AT_MOST]:
-        seconds += case.seconds
-        if not ids or seconds < _INVERTED_SECONDS:
+    for case in found:
+        if len(ids) < _INVERTED_AT_MOST and seconds + case.seconds < _INVERTED_SECONDS:
             ids.add(case.id)
-    return made, ids
+            seconds += case.seconds
+    return made, ids or {case.id for case in found[:1]}
 
 
 def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
