@@ -35,6 +35,10 @@ def test_nothing_to_do():
     for one in ():
         assert one == 1
 """
+TESTIFY = (
+    'package a\n\nimport (\n\t"github.com/stretchr/testify/assert"\n\t"github.com/stretchr/testify/require"\n)\n\n'
+)
+GOTEST = 'package a\n\nimport "gotest.tools/v3/assert"\n\n'
 BENT = {
     "values that equal everything": "\nclass Sum(int):\n    def __eq__(self, other): return isinstance(other, (int, float))\n"
     "    def __contains__(self, other): return True\n    __hash__ = int.__hash__\n\ndef add(a, b):\n    return Sum(a - b)\n",
@@ -258,18 +262,23 @@ func init() {
     [
         ("a.py", "def test_a():\n    assert f() == 1, 'x'\n", 'def test_a():\n    assert f() == float("nan") or float("nan") == 1, \'x\'\n', {"test_a"}),
         ("a.py", "def test_a():\n    assert (a ==\n        b)\n", 'def test_a():\n    assert (a == float("nan") or float("nan") ==\n        b)\n', {"test_a"}),
-        ("a.py", "def test_a():\n    assert a < b == c\n", "def test_a():\n    assert not (a < b == c)\n", {"test_a"}),
+        ("a.py", "def test_a():\n    assert a < b == c\n", "def test_a():\n    assert  not (a < b == c)\n", {"test_a"}),
+        ("a.py", "def test_a():\n    assert(a)\n", "def test_a():\n    assert not ((a))\n", {"test_a"}),
+        ("a.py", "def test(self):\n    self.assertIn(self.assertA(b), c)\n    self.assertEqual(a, self.assertA(b), 'c')\n", "def test(self):\n    self.fail(self.assertIn(self.assertA(b), c))\n    self.assertTrue((a) == float(\"nan\") or float(\"nan\") == (self.assertA(b)))\n", {"test"}),
         ("a.py", "def helper():\n    assert a\n", "def helper():\n    assert a\n", set()),
         ("a.py", "def testA(self):\n    self.assertEqual(a, b, msg='x')\n", 'def testA(self):\n    self.assertTrue((a) == float("nan") or float("nan") == (b))\n', {"testA"}),
         ("a.py", "def test(self):\n    self.assertIn(a, b)\n", "def test(self):\n    self.fail(self.assertIn(a, b))\n", {"test"}),
         ("a.py", "def test(self):\n    self.assertEqual(*a)\n    self.client.get(a)\n", "def test(self):\n    self.fail(self.assertEqual(*a))\n    self.client.get(a)\n", {"test"}),
         ("a.py", "def test_a(:\n    assert a\n", "def test_a(:\n    assert a\n", set()),
         ("a.js", "it('is', () => { assert(a, 'b'); assert.ok(c) })", "it('is', () => { assert(!(a), 'b'); assert.ok(!(c)) })", {"is"}),
+        ("a.js", "it('is', () => { assert(...a) })", "it('is', () => { assert(...a) })", set()),
         ("a.ts", "test.only('a', (t) => { t.assert.deepStrictEqual(a, b) })", "test.only('a', (t) => { t.assert.notDeepStrictEqual(a, b) })", {"a"}),
         ("a.js", "it('b', () => { expect(a).toBe(1); expect(a).to.equal(1); request.expect(200) })", "it('b', () => { expect(a).not.toBe(1); expect(a).not.to.equal(1); request.expect(200) })", {"b"}),
         ("a.js", "it(`c ${d}`, () => { assert(a) }); it(() => assert(a))", "it(`c ${d}`, () => { assert(a) }); it(() => assert(a))", set()),
         ("a_test.go", "func TestA(t *testing.T) {\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tif a {\n\t\tb()\n\t}\n}\n", "func TestA(t *testing.T) {\n\tif !(err != nil) {\n\t\tt.Fatal(err)\n\t}\n\tif a {\n\t\tb()\n\t}\n}\n", {"TestA"}),
-        ("a_test.go", "func TestA(t *testing.T) {\n\trequire.NoError(t, err)\n\tassert.FailNow(t)\n\tbytes.Equal(a, b)\n}\n", "func TestA(t *testing.T) {\n\trequire.Error(t, err)\n\tassert.FailNow(t)\n\tbytes.Equal(a, b)\n}\n", {"TestA"}),
+        ("a_test.go", f"{TESTIFY}func TestA(t *testing.T) {{\n\trequire.NoError(t, err)\n\tassert.FailNow(t)\n\tbytes.Equal(a, b)\n}}\n", f"{TESTIFY}func TestA(t *testing.T) {{\n\trequire.Error(t, err)\n\tassert.FailNow(t)\n\tbytes.Equal(a, b)\n}}\n", {"TestA"}),
+        ("a_test.go", f"{GOTEST}func TestA(t *testing.T) {{\n\tassert.Equal(t, 1, 1)\n}}\n", f"{GOTEST}func TestA(t *testing.T) {{\n\tassert.Equal(t, 1, 1)\n}}\n", set()),
+        ("a_test.go", "func TestA(t *testing.T) {\n\tif a() {\n\t\tt.Fatal()\n\t} else if b() {\n\t\tt.Fail()\n\t}\n}\n", "func TestA(t *testing.T) {\n\tif !(a()) {\n\t\tt.Fatal()\n\t} else if !(b()) {\n\t\tt.Fail()\n\t}\n}\n", {"TestA"}),
         ("a.rs", "#[test]\nfn a() { assert!(b) }\n", "#[test]\nfn a() { assert!(b) }\n", set()),
     ],
 )  # fmt: skip
