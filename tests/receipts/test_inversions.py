@@ -140,6 +140,20 @@ def test_a_test_that_passes_so_only_beside_another_is_run_beside_it_on_the_base_
     assert names == [{"test_calc.py::test_first", "test_calc.py::test_second"}] * 2
 
 
+def test_a_test_that_passes_so_once_and_fails_when_it_is_repeated_is_not_named(repo: Repo) -> None:
+    tests = (
+        "import calc\nSEEN = []\n\ndef test_first():\n    SEEN.append(1)\n    assert calc.add(1, 1) == 2\n"
+        "\ndef test_second():\n    if not SEEN or not hasattr(calc, 'MORE'):\n        assert calc.add(1, 1) == 2\n"
+    )
+    verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": tests}, {"calc.py": ADD + "\nMORE = 1\n"})
+    assert not verdict.receipt.insensitive
+    ended = [
+        verdict.runs[name][0].suite.outcomes["test_calc.py::test_second"].value
+        for name in ("inverted", "inverted-base", "inverted-again")
+    ]
+    assert ended == ["passed", "failed", "failed"]
+
+
 def test_of_many_tests_a_few_are_drawn_from_files_that_mention_the_change_first(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

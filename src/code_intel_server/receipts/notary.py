@@ -487,13 +487,15 @@ class _Work:
         if not code or not cases or not self._may_mutate("inverted"):
             return set()
         try:
-            place = self._place("inverted", self._new, [*steering, *self._shadows])
+            new = self._place("inverted", self._new, [*steering, *self._shadows])
             near = frozenset[str]().union(*(self._readers(self._base)(one.path) for one in code[:_NAMED_FILES]))
-            files, names = inversions(place.checkout, self._checkouts.files(self._base), cases, near)
-            odd = names & self._mutated("inverted", place, files, names).ended(CaseOutcome.PASSED)
+            files, names = inversions(new.checkout, self._checkouts.files(self._base), cases, near)
+            odd = names & self._mutated("inverted", new, files, names).ended(CaseOutcome.PASSED)
             if odd:
-                place = self._place("inverted-base", self._base)
-                odd &= self._mutated("inverted-base", place, files, names).ended(CaseOutcome.FAILED)
+                base = self._place("inverted-base", self._base)
+                odd &= self._mutated("inverted-base", base, files, names).ended(CaseOutcome.FAILED)
+            if odd:  # what depends on time may have passed by chance
+                odd &= self._mutated("inverted-again", new, files, odd).ended(CaseOutcome.PASSED)
         except (Unavailable, OSError) as error:
             self._notes.append(f"inverted: left out, no clean checkout: {error}")
             return set()
