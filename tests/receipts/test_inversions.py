@@ -218,6 +218,24 @@ def test_a_helper_that_returns_something_since_the_change_makes_no_test_odd(repo
     assert {case.outcome.value for case in verdict.runs["inverted"][0].suite.cases} == {"failed"}
 
 
+def test_settings_that_stop_pytest_at_a_failure_leave_no_drawn_test_out(repo: Repo) -> None:
+    settings = "[pytest]\naddopts = -x --maxfail=2\n"
+    before = {"calc.py": ADD, "test_calc.py": TESTS, "pytest.ini": settings}
+    verdict = _verdict(repo, before, {"calc.py": ADD + "\nMORE = 1\n"})
+    assert [len(run.suite.cases) for run in verdict.runs["inverted"]] == [3]
+
+
+def test_of_another_runner_that_stops_at_a_failure_a_note_says_how_many_tests_were_seen(repo: Repo) -> None:
+    tests = "import unittest, calc\n\nclass TestAdd(unittest.TestCase):\n" + "".join(
+        f"    def test_{n}(self):\n        self.assertEqual(calc.add({n}, 1), {n + 1})\n" for n in range(9)
+    )
+    before = {"calc.py": ADD, "test_calc.py": tests}
+    runner = (sys.executable, "-B", "-m", "unittest", "-f")
+    verdict = _verdict(repo, before, {"calc.py": ADD + "\nMORE = 1\n"}, *runner)
+    assert verdict.good, verdict
+    assert "inverted: 5 of 9 tests seen" in verdict.notes
+
+
 @pytest.mark.needs("node")
 def test_of_javascript_too(repo: Repo) -> None:
     tests = (

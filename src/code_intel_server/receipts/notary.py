@@ -538,11 +538,14 @@ class _Work:
                     break
                 unseen.difference_update(done[-1].suite.outcomes)
         suite = self._keep(name, done)
-        if suite.unavailable or not names & suite.outcomes.keys():
+        seen_now = names & suite.outcomes.keys()
+        if suite.unavailable or not seen_now:
             printed = done[-1].output.decode("utf-8", "replace") if done else "the time is over"
             why = suite.unavailable or next(iter(suite.unbuilt.values()), printed).strip()[-_UNBUILT_CHARACTERS:]
             self._notes.append(f"{name}: of {len(names)} tests none was seen: {why}")
             return SuiteRun()
+        if len(seen_now) < len(names):  # a runner that stops at the first failure, or the time is over
+            self._notes.append(f"{name}: {len(seen_now)} of {len(names)} tests seen")
         return suite
 
     def _flaky(self, base: SuiteRun, suites: Sequence[tuple[SuiteRun, IsolatedCheckout]]) -> set[str]:
