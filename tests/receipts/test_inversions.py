@@ -123,10 +123,19 @@ def test_where_no_code_changed_or_mutants_are_off_nothing_is_turned_round(
     assert "inverted" not in verdict.runs
 
 
-def test_a_test_without_assertions_is_not_drawn_for_its_file_being_called_as_another_test_is(repo: Repo) -> None:
-    tests = "import calc\n\ndef test_add():\n    assert calc.add(1, 1) == 2\n\ndef test_empty():\n    calc.add(1, 1)\n"
-    verdict = _verdict(repo, {"calc.py": ADD, "test_add.py": tests}, {"calc.py": ADD + "\nMORE = 1\n"})
-    assert [case.id for run in verdict.runs["inverted"] for case in run.suite.cases] == ["test_add.py::test_add"]
+@pytest.mark.parametrize(
+    ("runner", "drawn"), [("pytest", "test_add.py::TestAdd::test_add"), ("unittest", "test_add.TestAdd.test_add")]
+)
+def test_a_test_without_assertions_is_not_drawn_for_its_file_being_called_as_another_test_is(
+    repo: Repo, runner: str, drawn: str
+) -> None:
+    tests = (
+        "import calc, unittest\n\nclass TestAdd(unittest.TestCase):\n    def test_add(self):\n        assert calc.add(1, 1) == 2\n"
+        "    def test_empty(self):\n        calc.add(1, 1)\n"
+    )
+    before, after = {"calc.py": ADD, "test_add.py": tests}, {"calc.py": ADD + "\nMORE = 1\n"}
+    verdict = _verdict(repo, before, after, sys.executable, "-B", "-m", runner)
+    assert [case.id for run in verdict.runs["inverted"] for case in run.suite.cases] == [drawn]
 
 
 def test_a_test_that_passes_so_only_beside_another_is_run_beside_it_on_the_base_too(repo: Repo) -> None:

@@ -150,7 +150,10 @@ def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
         folder = path.rpartition("/")[0]
         inside = not folder or case.unit.endswith(f"/{folder}")
         return inside and named.fullmatch(case.id.partition(":")[2]) is not None
-    return case.unit == path and named.search(case.id.removeprefix(path)) is not None
+    said = (
+        case.id.removeprefix(path) if case.id.startswith(path) else case.id.rpartition(".")[2]
+    )  # unittest's has a module
+    return case.unit == path and named.search(said) is not None
 
 
 def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:
