@@ -7,11 +7,11 @@ Four runs, each in a clean checkout:
     new        the new and changed tests (or the whole suite) on the new product
     red        the new and changed tests on the base's product
     mutant     on the new product with new and changed functions that do nothing: what fails in `red`
-    inverted   some of the base's tests, their assertions turned round, on the new product; what passes on the base's, too
+    inverted   some of the base's tests, their assertions turned round, on the new product; where some pass, on the base's
 
 Every test that passed in `base` must be seen to pass in `original`, by its id, or it is named. A test that passes in
 `new` and does not in `red` is what the change is about; one that passes in `mutant` too does not show what that does.
-One that passes in `inverted`, and did not without the change, passes whatever it asserts.
+One that passes in `inverted`, again too, and did not without the change, passes whatever it asserts.
 Nothing here reads a test; nothing here runs one.
 """
 
