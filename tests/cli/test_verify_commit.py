@@ -108,6 +108,21 @@ def test_a_test_that_passes_where_new_functions_do_nothing_is_named_whatever_the
     assert ("survived:\n  test_twice.py::test_twice\n" in capsys.readouterr().out) is mutants
 
 
+@pytest.mark.parametrize("trailer", ["", "Code-Intel-Insensitive: 7\n"])
+def test_a_test_that_passes_whatever_it_asserts_is_named_and_not_judged_for_it_is_drawn_by_chance(
+    clone: Repo, trailer: str, capsys: Said
+) -> None:
+    clone.git("checkout", "-q", "--detach", "honest")
+    clone.write(".code-intel/config.json", json.dumps({"verify_commands": [COMMAND], "verify_mutants": "on"}))
+    clone.commit("Turn the run of mutants on")
+    Approvals().trust(clone.path / ".code-intel" / "config.json")
+    equal = "\n\nclass Any(int):\n    def __eq__(self, other):\n        return True\n    __hash__ = int.__hash__\n"
+    clone.write("calc.py", f"{equal}\n\ndef add(a, b):\n    return Any(a - b)\n")
+    clone.commit(f"Subtract\n\nCode-Intel-Pass-To-Pass: 2 of 2\n{trailer}")
+    assert main(["HEAD", "--project", str(clone.path)]) == 0
+    assert "insensitive:\n  test_calc.py::test_add\n" in capsys.readouterr().out
+
+
 def test_a_commit_is_not_wrong_where_the_run_of_mutants_saw_none_of_its_tests_this_time(
     clone: Repo, capsys: Said
 ) -> None:

@@ -53,6 +53,7 @@ def test_cases_of_one_test_are_listed_once_with_their_number_and_a_single_one_by
     [
         ({}, 0, []),
         ({"flaky": 2}, 0, ["Code-Intel-Flaky"]),
+        ({"insensitive": 2}, 0, ["Code-Intel-Insensitive"]),
         ({"pass_to_pass": 4}, 4, ["Code-Intel-Pass-To-Pass"]),
         ({"fail_to_pass": 1}, 0, ["Code-Intel-Fail-To-Pass"]),
     ],

@@ -19,7 +19,7 @@ from code_intel_server.workspace.values import BY_NO_ASSERTION, WHERE_SURVIVED, 
 
 NOTHING_SEEN = 3
 _SHOWN = 20
-_SAID = ("removed", "failing_before", "flaky", "not_judged")
+_SAID = ("insensitive", "removed", "failing_before", "flaky", "not_judged")
 _ORIGINAL = "Code-Intel-Original-Tests"
 _AS_IT_WAS_SAID = "because what they name is new"
 """What trailers of earlier servers say where ours say `BY_NO_ASSERTION`."""

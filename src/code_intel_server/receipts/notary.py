@@ -15,6 +15,7 @@ from pathlib import Path
 
 from code_intel_server.codebase.files.roles import Role, named_as_tests, role
 from code_intel_server.common.own_folder import home_of
+from code_intel_server.common.safe_open import open_below
 from code_intel_server.errors import Unavailable
 from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
 from code_intel_server.receipts.checkout import Changed, Checkouts, receipt_folder
@@ -486,13 +487,15 @@ class _Work:
         if not code or not cases or not self._may_mutate("inverted"):
             return set()
         try:
-            place = self._place("inverted", self._new, [*steering, *self._shadows])
+            new = self._place("inverted", self._new, [*steering, *self._shadows])
             near = frozenset[str]().union(*(self._readers(self._base)(one.path) for one in code[:_NAMED_FILES]))
-            files, names = inversions(place.checkout, self._checkouts.files(self._base), cases, near)
-            odd = names & self._mutated("inverted", place, files, names).ended(CaseOutcome.PASSED)
+            files, names = inversions(new.checkout, self._checkouts.files(self._base), cases, near)
+            odd = names & self._mutated("inverted", new, files, names).ended(CaseOutcome.PASSED)
             if odd:
-                place = self._place("inverted-base", self._base)
-                odd &= self._mutated("inverted-base", place, files, odd).ended(CaseOutcome.FAILED)
+                base = self._place("inverted-base", self._base)
+                odd &= self._mutated("inverted-base", base, files, names).ended(CaseOutcome.FAILED)
+            if odd:  # what depends on time may have passed by chance
+                odd &= self._mutated("inverted-again", new, files, odd).ended(CaseOutcome.PASSED)
         except (Unavailable, OSError) as error:
             self._notes.append(f"inverted: left out, no clean checkout: {error}")
             return set()
@@ -521,6 +524,7 @@ class _Work:
             left=lambda: min(self._notary.left(), until - time.monotonic()),
         )
         for path, text in files.items():
+            os.close(open_below(place.checkout, path))  # a link on the way may lead out of the checkout
             (place.checkout / path).write_bytes(text)
         place = replace(place, confined=self._confined)
         done: list[SuiteRunRecord] = []
@@ -534,11 +538,14 @@ class _Work:
                     break
                 unseen.difference_update(done[-1].suite.outcomes)
         suite = self._keep(name, done)
-        if suite.unavailable or not names & suite.outcomes.keys():
+        seen_now = names & suite.outcomes.keys()
+        if suite.unavailable or not seen_now:
             printed = done[-1].output.decode("utf-8", "replace") if done else "the time is over"
             why = suite.unavailable or next(iter(suite.unbuilt.values()), printed).strip()[-_UNBUILT_CHARACTERS:]
             self._notes.append(f"{name}: of {len(names)} tests none was seen: {why}")
             return SuiteRun()
+        if len(seen_now) < len(names):  # a runner that stops at the first failure, or the time is over
+            self._notes.append(f"{name}: {len(seen_now)} of {len(names)} tests seen")
         return suite
 
     def _flaky(self, base: SuiteRun, suites: Sequence[tuple[SuiteRun, IsolatedCheckout]]) -> set[str]:

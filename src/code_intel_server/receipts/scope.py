@@ -13,6 +13,7 @@ from code_intel_server.codebase.files.roles import Role, in_two, is_runner_file,
 from code_intel_server.receipts.checkout import Changed, FileSide
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.results import Case
+from code_intel_server.workspace.files import read_beneath
 
 _GO_TEST = re.compile(r"func ((?:Test|Example|Fuzz)(?![a-z])(?!Main\()\w*)\(")
 _BEAR_ON_NOTHING = frozenset(
@@ -31,6 +32,7 @@ _MUTATED_AT_MOST = 100
 _INVERTED_AT_MOST = 50
 _INVERTED_FILES = 8
 _INVERTED_SECONDS = 2.0
+_INVERTED_BYTES = 1 << 20
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "main"})
 _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 
@@ -109,7 +111,7 @@ def inversions(
 ) -> tuple[dict[str, bytes], set[str]]:
     """Some files of tests with their assertions turned round, and the ids of some of these tests, both drawn by chance.
 
-    `cases` are the tests that may be drawn, `preferred` files come first. Raises OSError.
+    `cases` are the tests that may be drawn, `preferred` files come first.
     """
     from code_intel_server.codebase.syntax.inversions import inverted
 
@@ -120,13 +122,14 @@ def inversions(
     made: dict[str, bytes] = {}
     found: list[Case] = []
     for path in sorted(drawn, key=lambda path: path not in preferred)[:_LOOKED_AT]:
-        place, language = checkout / path, language_of(path)
+        language = language_of(path)
         if language is None or len(made) == _INVERTED_FILES or len(found) >= _INVERTED_AT_MOST:
             break
-        # Nothing is written but regular files: a link may lead out of the checkout.
-        if place.is_symlink() or not place.is_file():
+        try:
+            before, _ = read_beneath(checkout, path, _INVERTED_BYTES)
+        except OSError:  # gone, or behind a link, which may lead out of the checkout
             continue
-        text, names = inverted(place.read_bytes(), language)
+        text, names = inverted(before, language)
         named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
         if names and (inside := [case for case in cases if _is_of(case, path, named)]):
             made[path] = text
@@ -134,11 +137,11 @@ def inversions(
     chance.shuffle(found)
     ids: set[str] = set()
     seconds = 0.0
-    for case in found[:_INVERTED_AT_MOST]:
-        seconds += case.seconds
-        if not ids or seconds < _INVERTED_SECONDS:
+    for case in found:
+        if len(ids) < _INVERTED_AT_MOST and seconds + case.seconds < _INVERTED_SECONDS:
             ids.add(case.id)
-    return made, ids
+            seconds += case.seconds
+    return made, ids or {case.id for case in found[:1]}
 
 
 def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
@@ -147,7 +150,10 @@ def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
         folder = path.rpartition("/")[0]
         inside = not folder or case.unit.endswith(f"/{folder}")
         return inside and named.fullmatch(case.id.partition(":")[2]) is not None
-    return case.unit == path and named.search(case.id) is not None
+    said = (
+        case.id.removeprefix(path) if case.id.startswith(path) else case.id.rpartition(".")[2]
+    )  # unittest's has a module
+    return case.unit == path and named.search(said) is not None
 
 
 def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.languages import Language
-from code_intel_server.codebase.syntax.grammars import Captures, matches, node_text, parse
+from code_intel_server.codebase.syntax.grammars import Captures, Parsed, matches, node_text, parse
 from code_intel_server.codebase.syntax.mutants import Edit, edited
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _around(node: "Node", before: bytes, after: bytes) -> Iterator[Edit]:
     yield from ((node.start_byte, node.start_byte, before), (node.end_byte, node.end_byte, after))
 
 
-def _python(found: Captures) -> Iterator[Edit]:
+def _python(_: Parsed, found: Captures) -> Iterator[Edit]:
     (node,) = found["assertion"]
     if node.type == "assert_statement":
         outer = inner = next(child for child in node.named_children if child.type != "comment")
@@ -39,7 +39,7 @@ def _python(found: Captures) -> Iterator[Edit]:
             at = inner.children[1].end_byte
             yield at, at, _EQUALS_NOTHING
         else:
-            yield from _around(outer, b"not (", b")")
+            yield from _around(outer, b" not (", b")")
         return
     (name,), (arguments,) = found["name"], found["arguments"]
     said, given = node_text(name), arguments.named_children
@@ -57,10 +57,10 @@ def _python(found: Captures) -> Iterator[Edit]:
         yield two[0].end_byte, two[1].start_byte, b") ==" + _EQUALS_NOTHING + b" ("
         yield two[1].end_byte, arguments.end_byte - 1, b")"
     else:
-        yield from _around(node, b"self.assertTrue(", b")")  # it returns nothing
+        yield from _around(node, b"self.fail(", b")")  # whatever it returns
 
 
-def _javascript(found: Captures) -> Iterator[Edit]:
+def _javascript(_: Parsed, found: Captures) -> Iterator[Edit]:
     (node,), (function,), (arguments,) = found["assertion"], found["function"], found["arguments"]
     said = node_text(function)
     if said == "expect" and node.parent is not None and node.parent.type == "member_expression":
@@ -72,14 +72,15 @@ def _javascript(found: Captures) -> Iterator[Edit]:
         yield from _around(arguments.named_children[0], b"!(", b")")
 
 
-def _go(found: Captures) -> Iterator[Edit]:
+def _go(parsed: Parsed, found: Captures) -> Iterator[Edit]:
     if "condition" in found:
         if _GO_FAILS.match(node_text(found["body"][0])):
             yield from _around(found["condition"][0], b"!(", b")")
-    elif node_text(found["module"][0]) in {"assert", "require"}:
-        (name,) = found["name"]
-        if turned := _TESTIFY.get(node_text(name)):
-            yield name.start_byte, name.end_byte, turned.encode()
+        return
+    (module,), (name,) = found["module"], found["name"]
+    turned = _TESTIFY.get(node_text(name))
+    if turned and f'/testify/{node_text(module)}"'.encode() in parsed.text:  # other libraries lack some of these
+        yield name.start_byte, name.end_byte, turned.encode()
 
 
 def _named_function(node: "Node") -> str:
@@ -106,7 +107,7 @@ _GO = """
 (if_statement condition: (_) @condition consequence: (block) @body) @assertion
 (call_expression function: (selector_expression operand: (identifier) @module field: (field_identifier) @name)) @assertion
 """
-LANGUAGES: dict[str, tuple[str, Callable[[Captures], Iterator[Edit]], Callable[["Node"], str]]] = {
+LANGUAGES: dict[str, tuple[str, Callable[[Parsed, Captures], Iterator[Edit]], Callable[["Node"], str]]] = {
     "python": (_PYTHON, _python, _named_function),
     **dict.fromkeys(("javascript", "typescript", "tsx"), (_JAVASCRIPT, _javascript, _titled_call)),
     "go": (_GO, _go, _named_function),
@@ -122,11 +123,13 @@ def inverted(text: bytes, language: Language) -> tuple[bytes, frozenset[str]]:
     query, turned, test_name = LANGUAGES[parsed.language.name]
     edits: list[Edit] = []
     names: set[str] = set()
-    for found in matches(parsed, query):
+    for found in sorted(matches(parsed, query), key=lambda one: one["assertion"][0].start_byte):
         around = found["assertion"][0].parent
         while around is not None and not (name := test_name(around)):
             around = around.parent
-        if around is not None and (made := [*turned(found)]):
+        made = [*turned(parsed, found)] if around is not None else []
+        if made and not (edits and made[0][0] < edits[-1][1]):  # one within another's edits is left as it is
             edits += made
             names.add(name)
-    return edited(text, edits), frozenset(names)
+    after = edited(parsed, edits)
+    return after, frozenset(names if after != text else ())

@@ -83,23 +83,25 @@ def functions(text: bytes, language: Language) -> frozenset[bytes]:
 
 def mutant(text: bytes, language: Language, known: Collection[bytes]) -> bytes:
     """The file, its functions other than the known doing nothing; as it is where there are none, or it is not understood."""
+    parsed = parse(text, language)
     insertions = [
         (at, at, inserted)
         for own, parsed, found in _functions(text, language)
         if own not in known and not found["function"][0].has_error
         for at, inserted in LANGUAGES[parsed.language.name][1](parsed, found)
     ]
-    return edited(text, insertions)
+    return edited(parsed, insertions) if parsed and insertions else text
 
 
-def edited(text: bytes, edits: Iterable[Edit]) -> bytes:
-    """A text with these edits, without those that begin within another."""
+def edited(parsed: Parsed, edits: Iterable[Edit]) -> bytes:
+    """The text with these edits, none within another; as it is where that has errors of syntax that it had not before."""
     done, parts = 0, []
     for start, end, inserted in sorted(edits, key=lambda one: one[0]):
-        if start >= done:
-            parts += [text[done:start], inserted]
-            done = end
-    return b"".join([*parts, text[done:]])
+        parts += [parsed.text[done:start], inserted]
+        done = end
+    made = b"".join([*parts, parsed.text[done:]])
+    after = parse(made, parsed.language)
+    return parsed.text if after is None or (after.has_errors and not parsed.has_errors) else made
 
 
 def _functions(text: bytes, language: Language) -> Iterator[tuple[bytes, Parsed, Captures]]:

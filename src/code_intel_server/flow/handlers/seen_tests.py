@@ -89,8 +89,8 @@ def test_trailers(
             rows.append(("Code-Intel-Fail-To-Pass", fail_to_pass_count(tests.counts["fail_to_pass"], *of_these)))
         if tests.passed_before:
             rows.append(("Code-Intel-Pass-To-Pass", _passed(tests)))
-        if tests.counts["flaky"]:
-            rows.append(("Code-Intel-Flaky", str(tests.counts["flaky"])))
+        counted = (("Code-Intel-Flaky", "flaky"), ("Code-Intel-Insensitive", "insensitive"))
+        rows += [(trailer, str(tests.counts[name])) for trailer, name in counted if tests.counts.get(name)]
     if tests.not_loaded:
         rows.append(("Code-Intel-Not-Loaded", _joined(tests.not_loaded)[:_TRAILER_CHARACTERS]))
     given = [reasons[what] for what, why in tests.questions.items() if what in reasons and why != BESIDE]

@@ -81,6 +81,8 @@ def pytest_configure(config: Any) -> None:
     One file that cannot be collected, as an old one whose import a change renames, keeps no other from being run.
     """
     config.option.continue_on_collection_errors = True
+    if "ids" in _only():  # single tests: each is to be seen, whatever failures a project's settings stop at
+        config.option.maxfail = 0
     _writes[0] = not hasattr(config, "workerinput")
     if not _writes[0]:
         _TRACES.restore_environment()
