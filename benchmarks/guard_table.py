@@ -47,8 +47,8 @@ GUARDS = (
     Guard(
         "the tree at completion",
         READY,
-        "    refuse_unexplored(state, ports, now)\n    state.trees.judged = now\n    quick_end",
-        "    state.trees.judged = now\n    quick_end",
+        "    refuse_unexplored(state, ports, now)\n    state.trees.judged = now\n    ending",
+        "    state.trees.judged = now\n    ending",
         "after_the_last_report",
     ),
     Guard(
@@ -540,8 +540,8 @@ GUARDS = (
     Guard(
         "completed tasks stay in the plan",
         TASKS,
-        "    return (*kept, *(_registered(",
-        "    return (*(_registered(",
+        "    return (*kept.values(), *new)",
+        "    return (*new,)",
         "forgets_or_repeats",
     ),
     Guard(
