@@ -108,3 +108,42 @@ def test_the_session_whose_branch_another_one_merged_goes_with_its_end(tmp_path:
     merge: Move = lambda server: server.call("submit_phase", data={"summary": "Merged."})  # noqa: E731
     assert killed(root, merge, lambda: not (sessions / f"{session_id}.json").exists())["phase"] == "SESSION_COMPLETE"
     assert not [*sessions.glob("*.json")]
+
+
+def test_a_stop_at_an_escalation_that_was_killed_comes_to_its_end_when_it_is_sent_again(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", FILES)
+    with Server(root) as server:
+        to_ready(server)
+        session_id = str(server.call("get_session_status")["session_id"])
+        escalated(server, root)
+        server.kill()
+    saved = root / ".code-intel/sessions" / f"{session_id}.json"
+
+    def abandoning() -> bool:
+        return b'"abandon' in saved.read_bytes()
+
+    stop = {"prompt_used": "user_escalation", "action_taken": "Asked the user.", "user_decision": "stop"}
+    answer = killed(root, lambda server: server.submit(**stop), abandoning)
+    assert answer["phase"] == "SESSION_ABANDONED"
+    assert not saved.exists() and git(root, "rev-parse", "--abbrev-ref", "HEAD").strip() == "main"
+    with Server(root) as server:
+        assert start(server, fast=True, no_doc=True)["success"]
+
+
+def escalated(server: Server, root: Path) -> None:
+    """Fail until the user is asked."""
+    for number in range(20):
+        item = f"Return two, try {number}"
+        task = {"id": f"t{number}", "description": "Return two", "status": "pending", "checklist": [item]}
+        server.accepted(tasks=[task])
+        server.call("check_write_target", path="app.py")
+        (root / "app.py").write_text(f"def main():\n    return 2 + {number}\n")
+        done = {"item": item, "status": "done", "evidence": "app.py:2", "reason": "The same line, tried again."}
+        server.accepted(task_id=f"t{number}", checklist=[done])
+        server.accepted(summary="All is done.")
+        answer = server.accepted(passed=False, verifier_used="generic", details="looked at it, and it is wrong")
+        if answer["phase"] == "VERIFY_INTERVENTION":
+            if "user_decision" in answer["expected_payload"]:
+                return
+            server.accepted(prompt_used="step_back", action_taken="Thought about it.")
+    raise AssertionError("nobody was asked")

@@ -309,7 +309,8 @@ class Sessions:
         next start (`learning.catch_up`).
         """
         if submission.end is End.ABANDONED:
-            left = self._ends.abandon(active.settings, state).warnings
+            # Of the former state: a kill within finds the session where it was, and the submit not made.
+            left = self._ends.abandon(active.settings, active.state).warnings
         else:
             left = self._ends.keep_earlier(active.settings, state)
         if left:
