@@ -211,3 +211,28 @@ def test_work_that_nobody_reviewed_is_merged_as_a_stale_branch(stage: Stage) -> 
     assert f"{name}: its session did not come to its end" in answer["warning"]
     assert "Code-Intel-Unproven: all of it" in stage.git("log", "-1", "--format=%(trailers)", "main")
     stage.notice()
+
+
+def test_code_that_appears_while_a_command_runs_is_the_agents(stage: Stage) -> None:
+    """Stopped by: what a run of ours leaves is no work only where it is new and no code."""
+    write = "import pathlib; pathlib.Path('lib.py').write_text('LIMIT = 666\\n'); pathlib.Path('evil.py').write_text('x = 1\\n')"
+    stage.user_wants([sys.executable, "-c", write])
+    stage.completed()
+    stage.accepted(**verdict())
+    rows = [row["path"] for row in stage.call("review_changes")["results"]]
+    assert rows == ["app.py", "evil.py", "lib.py"]
+    stage.notice()
+    assert "explored" in str(stage.agent.submit(**stage.commit()))
+
+
+def test_a_command_that_rewrites_what_the_tests_saw_has_them_run_again(stage: Stage) -> None:
+    """Stopped by: tests in a clean checkout are made of the tree that the other commands left."""
+    stage.write("test_app.py", "from app import main\n\n\ndef test_main():\n    assert main() in {1, 2}\n")
+    stage.git("add", ".")
+    stage.git("commit", "-qm", "Test")
+    breaks = "import pathlib; f = pathlib.Path('app.py'); f.write_text(f.read_text().replace('return 2', 'return 3'))"
+    stage.user_wants([sys.executable, "-m", "pytest", "-q"], [sys.executable, "-c", breaks])
+    stage.completed()
+    answer = stage.agent.submit(**verdict())
+    stage.notice()
+    assert not answer["success"] and "test_main" in str(answer), answer

@@ -183,7 +183,8 @@ class WorldTree:
         return None if text is None or "\0" in text else tuple(text.splitlines())
 
     def oids(self, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
-        return {path: path for path in paths if self.exists(snapshot, path)}
+        files = self.world.snapshots.get(snapshot, {})
+        return {path: hashlib.sha1(files[path].encode()).hexdigest() for path in paths if path in files}
 
     def exists(self, snapshot: str, path: str) -> bool:
         return path in self.world.snapshots.get(snapshot, {})

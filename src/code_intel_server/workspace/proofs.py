@@ -23,7 +23,7 @@ from code_intel_server.workspace.paths import FOLDER, Project
 from code_intel_server.workspace.project.config import Config, ConfigFile, VerifyCommand
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.tree.tree import TreeJudge
-from code_intel_server.workspace.values import BESIDE, CommandRun, Proof, ProofStatus, SeenTests, ToCommit
+from code_intel_server.workspace.values import BESIDE, ChangeKind, CommandRun, Proof, ProofStatus, SeenTests, ToCommit
 
 MAX_TAIL_CHARACTERS = 4000
 MAX_NAMED_FILES = 5
@@ -158,6 +158,11 @@ class ProofRunner:
                     if self._suites is not None and tree != before:
                         self._suites.note_written(session_id, before, tree)
                 runs.append(self._with_changes(done, before, tree, began))
+        if asked is not None and self._suites is not None and judged.runs and self._rewritten(asked.snapshot, tree):
+            # The tests saw the tree before a command rewrote it: what is believed of them is of the one that is committed.
+            asked = replace(asked, snapshot=tree)
+            judged = self._suites.judge(asked, say, self._check)
+            runs = [judged.runs.get(command, done) for command, done in zip(commands, runs, strict=True)]
         status, tests = _overall(runs), judged.tests
         if asked is not None and self._suites is not None and status is not ProofStatus.FAILED:
             alone = [one for one in asked.commands if one not in judged.runs]
@@ -169,6 +174,11 @@ class ProofRunner:
             tests = replace(tests, questions=tests.questions | questions) if tests else tests
         progress(len(commands), len(commands), "verify commands done")
         return Proof(status, tree, tuple(runs), self._tree.left_out(), tests)
+
+    def _rewritten(self, before: str, after: str) -> bool:
+        """Whether files that were there are others now."""
+        changes = self._tree.changes(before, after) if before != after else ()
+        return any(change.kind is not ChangeKind.ADDED for change in changes)
 
     def written(self, session_id: str) -> Sequence[tuple[str, str]]:
         """The snapshots before and after each run in the project that changed something."""

@@ -181,10 +181,12 @@ def _note_reads(event: Fields, session: Session) -> None:
 
 
 def _read_by_command(command: str) -> list[str]:
-    """The words that a shell's reading commands are given; none behind a `cd`, nor where the quotes do not close."""
+    """The words that a shell's reading commands are given; none behind a `cd`, nor where quotes do not close."""
     import shlex
 
-    lexer = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=True)
+    lines = re.sub(r"(?m)(?:^|\s)#.*", "", command.replace("\\\n", " ")).replace("\n", ";")
+    lexer = shlex.shlex(lines, posix=True, punctuation_chars=True)
+    lexer.commenters = ""
     lexer.whitespace_split = True
     parts: list[list[str]] = [[]]
     try:
@@ -196,7 +198,7 @@ def _read_by_command(command: str) -> list[str]:
             else:
                 parts[-1].append(word)
     except ValueError:
-        return []
+        pass  # what came before the quote that is not closed
     named: list[str] = []
     for program, *words in filter(None, parts):
         if program == "cd":

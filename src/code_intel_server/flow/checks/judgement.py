@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from posixpath import dirname
 
 from code_intel_server.codebase.evidence import Reference, parse_references
+from code_intel_server.codebase.files.languages import LanguageKind, language_of
 from code_intel_server.codebase.files.roles import is_test_file
 from code_intel_server.common.own_folder import is_written
 from code_intel_server.common.printable import printable
@@ -99,14 +100,27 @@ def paths_of(changes: Iterable[Change]) -> set[str]:
 
 
 def left_by_runs(state: SessionState, ports: Ports, now: str) -> set[str]:
-    """The files that verify commands made or changed, and nobody else before or since: no work of this session."""
-    own: set[str] = set()
-    tree, last = ports.tree, ""
+    """The files that a verify command made, and nobody wrote, explored, added or committed: reports, no work of this session.
+
+    Code and what was there before are never among them: whoever wrote it while a command ran, it is judged.
+    """
+    own: dict[str, str] = {}
+    tree = ports.tree
     for before, after in ports.proofs.written(state.session_id):
-        own -= paths_of(tree.changes(last, before)) if own else set()
-        own |= paths_of(tree.changes(before, after)) - (paths_of(tree.changes(state.trees.base, before)) - own)
-        last = after
-    return own - paths_of(tree.changes(last, now)) if own and now else own
+        was = tree.oids(before, sorted(own))
+        mine = {path for path, oid in own.items() if was.get(path) == oid}
+        made = {change.path for change in tree.changes(before, after) if change.kind is ChangeKind.ADDED}
+        own = {**tree.oids(after, sorted(mine | {path for path in made if not _is_code(path)}))}
+    known = {*state.explored_files, *state.added_files}
+    for snapshot in (state.trees.base, state.trees.committed):
+        known |= tree.oids(snapshot, sorted(own)).keys() if snapshot and own else set()
+    at = tree.oids(now, sorted(own)) if now else own
+    return {path for path, oid in own.items() if at.get(path) == oid and path not in known}
+
+
+def _is_code(path: str) -> bool:
+    language = language_of(path)
+    return language is not None and language.kind is LanguageKind.CODE
 
 
 def _any_below(folder: str, paths: Iterable[str]) -> bool:
