@@ -503,9 +503,9 @@ def test_a_filter_that_fails_at_a_discard_leaves_the_files(work: Work) -> None:
     repo.git("config", "filter.broken.smudge", "false")
     repo.git("config", "filter.broken.required", "true")
     repo.write("a.py", "one = 'mine'\n")
-    with pytest.raises(UserActionNeeded) as caught:
+    with pytest.raises(Rejected) as caught:
         work.commit(discard=("a.py",))
-    assert (caught.value.key, caught.value.details["reason"]) == (FAILED, "failed")
+    assert (caught.value.key, caught.value.params["filter"]) == ("tool_errors.git.filter_failed", "broken")
     assert repo.read("a.py") == "one = 'mine'\n"
 
 

@@ -95,7 +95,8 @@ class ProofRunner:
     """Runs the verify commands of one configuration.
 
     `check` is called several times a second while a command runs; whatever it or the progress callback raises ends the
-    command with all its descendants and goes on to the caller.
+    command with all its descendants and goes on to the caller. Where what passes is committed (`commits`), commands that
+    run no tests run in a clean checkout too.
     """
 
     def __init__(
@@ -106,8 +107,11 @@ class ProofRunner:
         approvals: Approvals | None = None,
         check: Callable[[], None] = lambda: None,
         suites: Suites | None = None,
+        *,
+        commits: bool = True,
     ) -> None:
         self._suites = suites
+        self._commits = commits
         self._project = project
         self._config = config
         self._tree = tree
@@ -164,7 +168,7 @@ class ProofRunner:
             judged = self._suites.judge(asked, say, self._check)
             runs = [judged.runs.get(command, done) for command, done in zip(commands, runs, strict=True)]
         status, tests = _overall(runs), judged.tests
-        if asked is not None and self._suites is not None and status is not ProofStatus.FAILED:
+        if self._commits and asked is not None and self._suites is not None and status is not ProofStatus.FAILED:
             alone = [one for one in asked.commands if one not in judged.runs]
             beside = self._suites.beside(replace(asked, commands=alone), say, self._check) if alone else ()
             runs = [

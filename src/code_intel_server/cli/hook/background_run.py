@@ -70,7 +70,12 @@ def _verify(place: Worktree, base: str, lock: int) -> None:
         overdue.daemon = True
         overdue.start()
         runner = ProofRunner(
-            services.project, config, services.tree, suites=services.runs, check=lambda: _no_session(place.root)
+            services.project,
+            config,
+            services.tree,
+            suites=services.runs,
+            check=lambda: _no_session(place.root),
+            commits=False,
         )
         commit = ToCommit(base, services.tree.head_snapshot(base))
         proof = runner.run(OUTSIDE, lambda *_: None, tree, commit)
