@@ -47,7 +47,7 @@ TaggingProgress = Callable[[int, int], None]
 class CacheDifference:
     """How the project differs from the cache: files to tag, files that are gone.
 
-    `unseen` are those that time did not suffice for; `walked_at` is when, by the cache's clock, the tree was walked.
+    `unseen` are those that time did not suffice for; `walked_at` is when the tree was walked, in monotonic seconds.
     """
 
     pending: tuple[str, ...]

@@ -109,7 +109,11 @@ def reader() -> Callable[[str], bool]:
             return _reader(program, Path(program).stat().st_mtime_ns)
         except LookupError:
             _resting[program] = time.monotonic() + _REST_SECONDS
-    return lambda _: False
+    return _reads_nothing
+
+
+def _reads_nothing(_: str) -> bool:
+    return False
 
 
 @lru_cache(maxsize=8)

@@ -197,7 +197,7 @@ def bring_up_to_date(
 ) -> tuple[tuple[str, ...], float]:
     """Tag what has to be tagged before the cache can answer about `name` (its last part, where it is qualified).
 
-    Returns what was left out, a sentence each, and when (by the cache's clock) the tree was walked for it. On a cold cache only files that hold the name are tagged: a definition holds the name it defines. They are looked for at most `seconds`.
+    Returns what was left out, a sentence each, and when (monotonic seconds) the tree was walked for it. On a cold cache only files that hold the name are tagged: a definition holds the name it defines. They are looked for at most `seconds`.
     """
     name = _written(name)
     difference = cache.verify()

@@ -7,7 +7,7 @@ from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, 
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths, refuse_within, unexplored
+from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths, paths_of, refuse_within, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
@@ -59,7 +59,7 @@ def committed(state: SessionState, ports: Ports, changes: Sequence[Change], now:
     if not state.commits or not now:
         return frozenset()
     since = ports.tree.changes(ports.tree.head_snapshot(state.tip), now)
-    other = {path for change in since for path in (change.path, change.old_path) if path} | {*state.altered}
+    other = paths_of(since) | {*state.altered}
     return frozenset(change.path for change in changes if other.isdisjoint({change.path, change.old_path}))
 
 

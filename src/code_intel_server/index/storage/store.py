@@ -43,6 +43,7 @@ from code_intel_server.index.values import Agreement, FileState
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
 
+# The column `mtime_ns` holds the change time: another name would have every index built anew.
 _STATE = "SELECT path, size, mtime_ns, digest, indexed_ns, language FROM named_files"
 _AT_PATH = "WHERE id = (SELECT id FROM shared.paths WHERE path = ?)"
 

@@ -33,7 +33,7 @@ def nobody(_question: str, _choices: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SessionUser:
-    """The user of one session, as `flow.ports.User` has it; `session_id` is `heard.NO_SESSION` before there is one."""
+    """The user of one session, as `flow.ports.User` has it; `session_id` is what `heard.since` makes of its id, `heard.NO_SESSION` before there is one."""
 
     services: "ProjectServices"
     contract: Contract
