@@ -225,6 +225,39 @@ def test_code_that_appears_while_a_command_runs_is_the_agents(stage: Stage) -> N
     assert "explored" in str(stage.agent.submit(**stage.commit()))
 
 
+@pytest.mark.parametrize("name", ["NOTES.md", "docs/two"])
+def test_a_file_that_a_command_leaves_carries_the_tests(stage: Stage, name: str) -> None:
+    """Stopped by: what a command has left is in no clean checkout, also where tests run again; found by an opponent."""
+    stage.write(
+        "test_app.py",
+        "import sys\nsys.path.insert(0, '.')\nfrom app import main\n\n\ndef test_main():\n    assert main() == 1\n",
+    )
+    stage.git("add", ".")
+    stage.git("commit", "-qm", "Test")
+    makes = (
+        "import pathlib; f = pathlib.Path('app.py'); f.write_text(f.read_text() + '# formatted\\n'); "
+        f"g = pathlib.Path('{name}'); g.parent.mkdir(exist_ok=True); g.write_text('1')"
+    )
+    stage.user_wants([sys.executable, "-m", "pytest", "-q"], [sys.executable, "-c", makes])
+    stage.planned()
+    stage.edit(text=APP_DONE.replace("return 2\n", f"return int(open('{name}').read())\n", 1))
+    stage.accepted_list(report(), {"summary": "Done."})
+    for _ in range(2):
+        answer = stage.agent.submit(**verdict())
+        assert not answer["success"] and "test_main" in str(answer), answer
+    stage.notice()
+
+
+def test_a_file_of_documents_that_a_command_leaves_is_counted_in_the_trailer(stage: Stage) -> None:
+    """Seen by: `Code-Intel-Proven-Beside` counts what the commands left, whatever it is called."""
+    stage.user_wants([sys.executable, "-c", "import pathlib; pathlib.Path('NOTES.md').write_text('1')"])
+    stage.completed()
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    stage.notice()
+    assert "Code-Intel-Proven-Beside: 1 untracked file(s)" in stage.git("log", "-1", "--format=%B")
+
+
 def test_a_command_that_rewrites_what_the_tests_saw_has_them_run_again(stage: Stage) -> None:
     """Stopped by: tests in a clean checkout are made of the tree that the other commands left."""
     stage.write("test_app.py", "from app import main\n\n\ndef test_main():\n    assert main() in {1, 2}\n")

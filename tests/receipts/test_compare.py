@@ -35,6 +35,12 @@ def test_a_new_test_that_fails_on_the_base_is_fail_to_pass() -> None:
     assert compared("a+", "a+", "a+ n+", "a+ n-").fail_to_pass == ("n",)
 
 
+def test_a_test_whose_id_holds_the_time_is_not_fail_to_pass() -> None:
+    """Found with a real agent in marshmallow: two parameters are `datetime.now()`, and the trailer said 5 where 3 was true."""
+    assert compared("t[07:01]+", "t[07:02]+", "t[07:03]+ n[1]+", "n[1]-").fail_to_pass == ("n[1]",)
+    assert compared("t[1]+", "t[1]+", "t[2]+", "t[2]-").fail_to_pass == ("t[2]",)
+
+
 def test_a_new_test_that_hangs_on_the_base_is_fail_to_pass() -> None:
     assert compared("a+", "a+", "a+ n+", "n!").fail_to_pass == ("n",)
 

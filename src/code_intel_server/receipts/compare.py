@@ -186,6 +186,7 @@ def _red(runs: Runs, before: set[str], now: Mapping[str, CaseOutcome]) -> dict[s
     unseen = passed - then.keys()
     unbuilt = {id_ for id_ in unseen if runs.new.units.get(id_, "") in runs.red.unbuilt}
     failed = {id_ for id_ in passed & then.keys() if then[id_] in BAD}
+    unseen -= _by_count(unseen - unbuilt, {*before, *then} - now.keys())  # seen under another id
     return {"fail_to_pass": failed | (unseen - before), "not_judged": unbuilt & before}
 
 

@@ -164,7 +164,10 @@ class ProofRunner:
                 runs.append(self._with_changes(done, before, tree, began))
         if asked is not None and self._suites is not None and judged.runs and self._rewritten(asked.snapshot, tree):
             # The tests saw the tree before a command rewrote it: what is believed of them is of the one that is committed.
-            asked = replace(asked, snapshot=tree)
+            # What they left is in no commit.
+            made = [one.path for one in self._tree.changes(asked.snapshot, tree) if one.kind is ChangeKind.ADDED]
+            without = (*asked.change.without, *made)
+            asked = replace(asked, snapshot=tree, change=replace(asked.change, without=without))
             judged = self._suites.judge(asked, say, self._check)
             runs = [judged.runs.get(command, done) for command, done in zip(commands, runs, strict=True)]
         status, tests = _overall(runs), judged.tests

@@ -305,7 +305,8 @@ def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> l
         return []
     found = turn.ports.tree.beside(_start(state), proven, {*request.keep, *request.leave})
     tracked = sorted({*found.tracked, *state.receipt.left_out})
-    untracked = [path for path in found.untracked if role(path) is not Role.DOCUMENTATION]
+    own = left_by_runs(state, turn.ports, proven)
+    untracked = [path for path in found.untracked if path in own or role(path) is not Role.DOCUMENTATION]
     if all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
         tracked, untracked = [path for path in tracked if path == CONFIG_FILE], []
     counted = f"{len(untracked)} untracked file(s)" if untracked else ""
