@@ -416,8 +416,7 @@ NOT_PROMISED = (
     "- A git that is killed leaves its `*.lock`; the server names it and never removes it. In the kill run the test does, as the user would.",
     "- A process of the user's own that swaps folders for links while a lookup runs: ripgrep and ctags open by name, so it can make a lookup miss lines, or show lines of what the link leads to. Evidence is read folder by folder, never through a link that leads out, and files are written the same way.",
     "- Of a user's untracked file over 8 MiB that a session changes no earlier content is kept, and of a repository within the project none at all; the end of the session says so. What is given back is content, the executable bit and, where the file was still there, its permissions: no extended attributes, and no other names (hard links).",
-    "- Where a commit with discarded files fails after they were archived, the answer to the next attempt does not name that archive; `trash list` does.",
-    "- A proof runs in the working tree: what git is told not to see (ignored files) takes part in it, and is neither reviewed nor committed. What git tracks cannot be hidden so.",
+    "- Ignored files that tests need (`.venv`, `node_modules`) are lent to the clean checkout of a proof: fingerprinted at the start and at each run, and neither reviewed nor committed.",
     "- Agreements are files that anybody may write: one that came with the repository skips the search of the code like one that was earned. The answer says that it did, and names the agreement.",
     "- What a disk does that lies about fsync. The ledger of lookups is appended without fsync: after power loss a call may be needed again.",
 )

@@ -170,6 +170,37 @@ def test_what_is_committed_was_looked_at_as_it_is(client: Client) -> None:
     assert git(client.root, "show", "HEAD:app.py").endswith("3\n")
 
 
+def test_what_a_refused_commit_archived_is_named_by_the_next_one(client: Client) -> None:
+    """Found by a reader: the archive of the first attempt was on disk, and in no answer."""
+    client.reported()
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    (client.root / "junk.txt").write_text("left behind\n")
+    hook = client.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    client.review()
+    files: list[Any] = ["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left behind by a test"}]
+    assert not client.submit(reviewed_files=files, **REVIEW)["success"]
+    assert not (client.root / "junk.txt").exists()
+    hook.unlink()
+    client.review()
+    [archive] = client.accepted(reviewed_files=["app.py"], **REVIEW)["archived"]
+    assert git(client.root, "show", f"{archive}:junk.txt") == "left behind\n"
+
+
+def test_what_was_staged_otherwise_for_a_committed_file_is_named(client: Client) -> None:
+    client.reported()
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    (client.root / "app.py").write_text("def main():\n    return 'staged'\n")
+    git(client.root, "add", "app.py")
+    (client.root / "app.py").write_text("def main():\n    return 2\n")
+    client.review()
+    [archive] = client.accepted(reviewed_files=["app.py"], **REVIEW)["archived"]
+    assert git(client.root, "show", f"{archive}:app.py").endswith("'staged'\n")
+
+
 def test_what_was_shown_only_in_part_is_not_kept_before_it_was_seen_whole(client: Client) -> None:
     """Found by a real agent: a review whose answer was cut was taken for a look at all of it."""
     client.reported()

@@ -46,7 +46,7 @@ _OURS = re.compile(r"^(?=[ \t>]*code-intel-[\w-]+[ \t]*:)", re.IGNORECASE | re.M
 def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     """Commit what was reviewed, on a tree that is still proven; or go back to the plan."""
     state, payload = turn.state, turn.payload
-    adopted = _finish_pending(turn)
+    adopted, archived = _finish_pending(turn)
     if payload.revert_reason.strip():
         return _reverted(state, payload.revert_reason.strip(), {})
     if not payload.commit_message.strip():
@@ -64,9 +64,8 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     own = sorted(left_by_runs(state, turn.ports, now).difference(review.keep, review.discard, review.leave))
     _refuse_unseen(turn, review, changes, now)
     request = _request(turn, review, now, changes, own)
-    archived: tuple[str, ...] = ()
     if review.discard:
-        archived = turn.ports.branches.discard(request, turn.ports.record, state.pending)
+        archived = (*archived, *turn.ports.branches.discard(request, turn.ports.record, state.pending))
         now = turn.ports.tree.snapshot()
         # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
         request = replace(
@@ -129,11 +128,11 @@ def _refuse_unseen(turn: Turn[CommitPayload], review: Review, changes: Sequence[
         raise Rejected("failures.PRE_COMMIT.changed_meanwhile", details={"changed": sorted(unseen)}, files=files)
 
 
-def _finish_pending(turn: Turn[CommitPayload]) -> str:
-    """The commit of a former attempt whose end was never told (a kill, a held index), taken over as this session's own."""
+def _finish_pending(turn: Turn[CommitPayload]) -> tuple[str, tuple[str, ...]]:
+    """The commit that a former attempt made without an answer (a kill, a held index), and the archives of that attempt."""
     state, ports = turn.state, turn.ports
     if state.pending is None or state.pending.operation is not GitOperation.COMMIT:
-        return ""
+        return "", ()
     nothing = CommitRequest(state.session_id, state.task_branch, state.tip, "", (), ())
     result = ports.branches.commit(nothing, ports.record, state.pending)
     state.pending = None
@@ -141,7 +140,7 @@ def _finish_pending(turn: Turn[CommitPayload]) -> str:
         state.tip = result.oid
         state.commits.append(result.oid)
         state.trees.committed = ports.tree.head_snapshot(result.oid)
-    return result.oid
+    return result.oid, result.archived
 
 
 def _refuse_unreviewed(turn: Turn[CommitPayload], request: CommitRequest, reviewed: str, now: str) -> None:
@@ -253,7 +252,8 @@ def _commit(
     state.pending, state.tip = None, result.tip
     state.trees.committed = state.trees.judged = ports.tree.snapshot()
     oid = result.oid or adopted
-    fields: dict[str, JsonValue] = {"archived": [*archived]} if archived else {}
+    kept = list(dict.fromkeys((*archived, *result.archived)))
+    fields: dict[str, JsonValue] = {"archived": [*kept]} if kept else {}
     if not oid:
         none = "warnings.nothing_more_to_commit" if state.commits else "warnings.nothing_to_commit"
         return Outcome(Event.COMMITTED, fields, (Note(none),))
