@@ -103,6 +103,13 @@ def test_added_files_and_new_files_beside_explored_ones_may_be_written(root: Pat
         assert ask(write(root, "elsewhere/new.py")).status == 2
 
 
+def test_a_new_file_beside_one_that_nothing_has_shown_may_be_written(root: Path, ask: Ask) -> None:
+    """As `check_write_target` says."""
+    with session(root, state(explored_files=["app.py"], unseen_files=["secrets/vault.py"])):
+        assert ask(write(root, "secrets/new.py")).status == 0
+        assert ask(write(root, "secrets/vault.py")).status == 2
+
+
 def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: Ask) -> None:
     (root / "pkg/made.py").write_text("y = 1\n")
     before, after = "2026-02-01T12:34:56+00:00", "2999-01-01T00:00:00+00:00"

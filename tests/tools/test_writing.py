@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.e2e.driver import git, repository
 
+from code_intel_server.cli.hook.sessions import led
 from code_intel_server.tools import exploration, writing
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.guard import Guard
@@ -97,6 +99,18 @@ def test_many_write_targets_are_answered_each_on_its_own(client: Client) -> None
     assert rows == {"app.py": True, "README.md": False, "../outside.py": False, "new.py": True}
     assert "outside of the project" in answer["results"][2]["reason"]
     assert "add_explored_files" in answer["remedy"]
+
+
+def test_what_a_lookup_has_shown_since_its_claim_is_writable_at_once(client: Client) -> None:
+    """Found by a reader: the hook, which judges by the checkpoint, refused a file that get_symbols had just shown."""
+    client.planned()
+    active = client.current.sessions.active
+    assert active is not None
+    state = active.state.draft()
+    state.unseen_files = ["README.md"]
+    client.current.sessions.active = replace(active, state=state)
+    client.guard.call("get_symbols", lambda: {"results": [{"path": "README.md"}]})
+    assert "README.md" in led(str(client.root), state.session_id).explored
 
 
 @pytest.mark.parametrize("paths", [(), ("", " "), tuple(f"new_{number}.py" for number in range(101))])

@@ -8,6 +8,7 @@ import errno
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS, Group, blocked_by
+from code_intel_server.flow.checks.judgement import SHOWING
 from code_intel_server.flow.phases import FLAG_NAMES
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.current_project import CurrentProject
@@ -126,6 +128,9 @@ class Guard:
         now = sessions.active  # after each change of its state another object with the same ledger
         if self._current.sessions is sessions and now is not None and now.ledger is active.ledger:
             note_call(active, tool, outcome, answer)
+            if outcome == "ok" and tool in SHOWING:
+                with suppress(CodeIntelError, OSError):  # then the next look or check_write_target saves it
+                    sessions.take_looked_at(now, wait=False)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal, with where the session is if one is active."""

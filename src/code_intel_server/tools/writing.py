@@ -11,8 +11,6 @@ from code_intel_server.flow.checks.judgement import (
     REASON_LENGTH,
     left_by_runs,
     list_of_paths,
-    looked_at,
-    take_looked_at,
     why_writable_now,
 )
 from code_intel_server.flow.checks.writable import Why
@@ -56,25 +54,11 @@ def check_write_target(current: CurrentProject, paths: Sequence[str]) -> Fields:
         expected = f"1 to {CHECKED_AT_MOST} paths"
         raise Rejected("tool_errors.generic.argument_invalid", field="paths", expected=expected)
     ports = current.sessions.ports(active)
-    active = _with_looked_at(current, active, ports)
+    active = current.sessions.take_looked_at(active)
     verdicts = [row for path in wanted for row in _verdicts(active, ports, current.services.project, path)]
     remedies = dict.fromkeys(str(row.pop("remedy")) for row in verdicts if "remedy" in row)
     answer: Fields = {"results": [*verdicts], "allowed": all(row["allowed"] for row in verdicts)}
     return answer | ({"remedy": " ".join(remedies)} if remedies else {})
-
-
-def _with_looked_at(current: CurrentProject, active: Active, ports: Ports) -> Active:
-    """The session with what was looked at since its claim; saved, since the hook judges a write by the checkpoint."""
-    sessions = current.sessions
-    if not looked_at(active.state, ports):
-        return active
-    with sessions.services.mutex:
-        active = _active(sessions)
-        state = active.state.draft()
-        take_looked_at(state, ports)
-        sessions.services.store.save(state.session_id, state.to_checkpoint())
-        sessions.active = replace(active, state=state)
-        return sessions.active
 
 
 def _verdicts(active: Active, ports: Ports, project: Project, path: str) -> Iterator[Fields]:
@@ -83,10 +67,10 @@ def _verdicts(active: Active, ports: Ports, project: Project, path: str) -> Iter
     with suppress(CodeIntelError):
         reasons = {name: why_writable_now(active.state, ports, name) for name in _names(project, path)}
     for name, why in reasons.items():
-        key = _REFUSALS.get(why) if why else "tool_errors.check_write_target.outside_project"
-        if key is None:
+        if why is not None and why.allowed:
             yield {"path": name, "allowed": True, "reason": str(why)}
             continue
+        key = _REFUSALS[why] if why else "tool_errors.check_write_target.outside_project"
         message = active.settings.contract.message(key, {"path": path})
         row: Fields = {"path": name, "allowed": False, "reason": message.text, "error": message.error}
         yield row | ({"remedy": message.instruction} if message.instruction else {})

@@ -262,7 +262,7 @@ def write_refusal(session: Session, path: str) -> str:
     why = _why(session, path, exists=True)
     if why is Why.UNEXPLORED:  # only then does it matter when the file was made
         why = _why(session, path, exists=_existed(os.path.join(session.root, path), session))
-    if why not in {Why.EARLY, Why.UNEXPLORED}:
+    if why.allowed:
         return ""
     from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL
 
@@ -283,7 +283,10 @@ def write_refusal(session: Session, path: str) -> str:
 
 
 def _why(session: Session, path: str, *, exists: bool) -> Why:
-    explored = session.explored | (session.unseen & _reads(session) if session.unseen else set())
+    seen = session.unseen & _reads(session) if session.unseen else set()
+    if not exists:  # a new file may lie also beside one that nothing has shown
+        seen |= session.unseen - {path}
+    explored = session.explored | seen
     return why_writable_in(session.phase, session.substep, path, explored, session.added, exists=exists)
 
 

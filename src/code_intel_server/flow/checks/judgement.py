@@ -160,10 +160,7 @@ def refuse_within(changes: Iterable[Change], key: str = "failures.READY.reposito
 def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
     """Whether a normalised path is in the writable set."""
     existed = _existed(state, ports, path)
-    return (
-        why_writable(path, _known(state, ports, existed=existed), state.added_files, exists=existed)
-        is not Why.UNEXPLORED
-    )
+    return why_writable(path, _known(state, ports, existed=existed), state.added_files, exists=existed).allowed
 
 
 def shown_files(ports: Ports) -> frozenset[str]:

@@ -18,6 +18,11 @@ class Why(StrEnum):
     BESIDE = "new file in an explored folder"
     UNEXPLORED = "not explored"
 
+    @property
+    def allowed(self) -> bool:
+        """Whether the path may be written."""
+        return self in {Why.EXPLORED, Why.ADDED, Why.BESIDE}
+
 
 def why_writable_in(
     phase: str, substep: str | None, path: str, explored: Collection[str], added: Collection[str], *, exists: bool

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import pipeline, responses
+from code_intel_server.flow.checks.judgement import looked_at, take_looked_at
 from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
 from code_intel_server.flow.handlers.seen_tests import to_commit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
@@ -371,6 +372,24 @@ class Sessions:
     def _user(self, state: SessionState, settings: SessionSettings) -> SessionUser:
         since = heard.since(state.session_id, state.submits)
         return SessionUser(self._services, settings.contract, since, state.conversation, self._ask)
+
+    def take_looked_at(self, active: Active, *, wait: bool = True) -> Active:
+        """The session with what was looked at since its claim; saved, since the hook judges a write by the checkpoint.
+
+        Without `wait` nothing happens while a submit is judged, which may take minutes.
+        """
+        if not looked_at(active.state, self.ports(active)) or not self._services.mutex.acquire(blocking=wait):
+            return active
+        try:
+            if self.active is None or self.active.ledger is not active.ledger:
+                return active
+            state = self.active.state.draft()
+            take_looked_at(state, self.ports(self.active))
+            self._services.store.save(state.session_id, state.to_checkpoint())
+            self.active = replace(self.active, state=state)
+            return self.active
+        finally:
+            self._services.mutex.release()
 
     def _record(self, intent: GitIntent) -> None:
         """Put a git intent on disk before its effect."""
