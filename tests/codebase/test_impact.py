@@ -116,6 +116,18 @@ def test_the_closest_comes_first(tmp_path: Path) -> None:
     assert paths.index("shop/basket.py") < paths.index("shop/till.py")
 
 
+def test_all_that_must_be_verified_is_on_the_first_page(tmp_path: Path) -> None:
+    """Found by a reader: own files that are unlikely to change came first and were not counted."""
+    own = {f"own{number}.py": f"def own_{number}():\n    return {number}\n" for number in range(8)}
+    calls = "".join(f"from own{number} import own_{number}\n" for number in range(8))
+    uses = {f"use{number}.py": f"{calls}\n\ndef use():\n    own_{number}()\n" for number in range(4)}
+    found = explorer(tmp_path, {**own, **uses}).analyze_impact(
+        [f"own_{number}" for number in range(8)], history=lambda: [("own0.py", "use0.py")]
+    )
+    assert found.must_verify
+    assert {row.path for row in found.must_verify} <= {row.path for row in found.answer.results}
+
+
 def test_calls_in_a_circle_end(tmp_path: Path) -> None:
     files = {"a.py": "def first_one():\n    second_one()\n\n\ndef second_one():\n    first_one()\n"}
     impact = explorer(tmp_path, files).analyze_impact(["first_one"], depth=5)

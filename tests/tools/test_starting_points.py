@@ -40,6 +40,15 @@ def begun(current: CurrentProject, query: str, **flags: bool) -> list[dict[str, 
     return points
 
 
+def test_a_reason_says_its_line_where_other_lines_are_shown() -> None:
+    """Found by real agents: "defines List" stood beside a place that defines something else."""
+    alike, defined = CodeRange("app.py", 40, 60, "write"), CodeRange("app.py", 3, 9, "List")
+    found = [(1.0, alike, "like the title"), (0.3, defined, "defines List")]
+    assert [(one.start_line, one.why) for one in fused(found)] == [(40, "defines List in line 3")]
+    within = CodeRange("app.py", 45, 50, "List")
+    assert [one.why for one in fused([found[0], (0.3, within, "defines List")])] == ["defines List"]
+
+
 @pytest.mark.parametrize("warm", [True, False])
 def test_what_the_report_names_comes_first_and_tests_and_vendored_files_behind(
     current: CurrentProject, warm: bool

@@ -85,9 +85,10 @@ def _few(notes: Sequence[str]) -> Sequence[str]:
 
 
 def _first(rows: Sequence[ImpactRow]) -> Page:
-    """The first page: it ends where what follows is unlikely."""
-    likely = sum(row.chance >= _LIKELY or bool(row.must_verify) for row in rows[: FIRST_IMPACTS.limit])
-    return Page(max(likely, min(_AT_LEAST, FIRST_IMPACTS.limit)))
+    """The first page: it ends where what follows is unlikely. The targets' own files come first, however likely they are."""
+    shown = enumerate(rows[: FIRST_IMPACTS.limit], 1)
+    likely = [number for number, row in shown if row.chance >= _LIKELY or row.must_verify]
+    return Page(max([_AT_LEAST, *likely[-1:]]))
 
 
 def gathered(

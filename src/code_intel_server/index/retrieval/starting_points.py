@@ -75,7 +75,7 @@ class _File:
 
     worth: float = 0.0
     places: dict[CodeRange, float] = field(default_factory=lambda: defaultdict(float))
-    why: dict[str, float] = field(default_factory=dict)
+    why: dict[str, tuple[float, CodeRange]] = field(default_factory=dict)
 
     @property
     def known(self) -> list[str]:
@@ -86,7 +86,8 @@ class _File:
         """Take in one more reason."""
         self.worth += worth
         self.places[place] += worth
-        self.why[why] = max(worth, self.why.get(why, 0.0))
+        if why not in self.why or self.why[why][0] < worth:
+            self.why[why] = (worth, place)
 
 
 def starting_points(report: IssueReport, store: Store, ask: AskIndex, *, most: int = MOST) -> list[StartingPoint]:
@@ -125,8 +126,15 @@ def is_aside(path: str) -> bool:
 
 def _point(file: _File) -> StartingPoint:
     place = max(file.places, key=lambda one: (file.places[one], -one.start))
-    reasons = sorted(file.known or file.why, key=lambda why: -file.why[why])
-    return StartingPoint(*place, "; ".join(reasons[: 2 if file.known else 1]))
+    reasons = sorted(file.known or file.why, key=lambda why: -file.why[why][0])
+    said = [_said(why, file.why[why][1], place) for why in reasons[: 2 if file.known else 1]]
+    return StartingPoint(*place, "; ".join(said))
+
+
+def _said(why: str, of: CodeRange, place: CodeRange) -> str:
+    """A reason, with its line where it is one of other lines than those that are shown."""
+    elsewhere = of.end < place.start or place.end < of.start
+    return f"{why} in line {of.start}" if elsewhere and of.symbol else why
 
 
 def _by_asking(report: IssueReport, ask: AskIndex) -> Iterator[ScoredRange]:
