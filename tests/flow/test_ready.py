@@ -123,7 +123,7 @@ class TestPlan:
         session.edit()
         answer = session.plan("t1")
         assert session.error == "failures.READY.changes_before_ready"
-        assert answer["unexplored"] == ["app.py"]
+        assert answer["changed"] == ["app.py"]
         session.state.added_files["app.py"] = "the user edited it meanwhile"
         session.plan("t1")
         assert session.state.place.step == 13
@@ -136,7 +136,7 @@ class TestPlan:
         session.edit("app.py", "committed\n").edit("README.md", "changed\n").edit("new.py", "x = 1\n")
         answer = session.plan("t1")
         assert session.error == "failures.READY.changes_before_ready"
-        assert answer["unexplored"] == ["README.md", "new.py"]
+        assert answer["changed"] == ["README.md", "new.py"]
         session.edit("README.md", "committed\n")
         del session.world.files["new.py"]
         assert session.plan("t1")["success"]

@@ -266,7 +266,7 @@ def test_early_changes_that_were_undone_are_none(client: Client, branch: str) ->
         client.accepted(choice="continue")
     client.accepted(action_type="change")
     (client.root / "app.py").write_text("def main():\n    return 8\n")
-    assert client.plan()["unexplored"] == ["app.py"]
+    assert client.plan()["changed"] == ["app.py"]
     git(client.root, "checkout", "-q", "--", "app.py")
     (client.root / "draft.py").unlink()
     answer = client.plan()

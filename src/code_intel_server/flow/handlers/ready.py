@@ -110,7 +110,7 @@ def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> frozenset[str]:
         early &= paths_of(tree.changes(tree.head_snapshot(state.head_at_start), now))
     if early:
         raise Rejected(
-            "failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=list_of_paths(early)
+            "failures.READY.changes_before_ready", details={"changed": sorted(early)}, files=list_of_paths(early)
         )
     return frozenset(touched)
 
