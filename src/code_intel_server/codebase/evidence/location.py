@@ -70,18 +70,18 @@ def references_in(text: str) -> list[Reference]:
     return found if whole is None else [whole, *found]
 
 
-def find_claims(text: str) -> list[tuple[Reference, str]]:
-    """Every reference that occurs in a text, with the words of its sentence about it: those behind it, else those before."""
+def find_claims(text: str) -> list[tuple[Reference, str, bool]]:
+    """Every reference that occurs in a text, the words of its sentence about it, and whether they follow it or come before."""
     found = list(_occurring(text))
-    claims: list[tuple[Reference, str]] = []
+    claims: list[tuple[Reference, str, bool]] = []
     for number, (path, lines) in enumerate(found):
         begin = found[number - 1][1].end() if number else 0
         end = found[number + 1][1].start() - len(found[number + 1][0]) if number + 1 < len(found) else len(text)
         behind = text[lines.end() : end]
         before = text[begin : lines.start() - len(path)]
-        follow = re.search(r"\w", behind) and not before.endswith("(")
+        follow = bool(re.search(r"\w", behind)) and not before.endswith("(")
         words = _SENTENCE.split(behind)[0] if follow else _SENTENCE.split(before)[-1]
-        claims.append((_reference(path, lines), words))
+        claims.append((_reference(path, lines), words, follow))
     return claims
 
 

@@ -1,7 +1,7 @@
 """`path:line - what is there`, as agents write it, looked up: a wrong place becomes a hint with the right one (SPEC 4).
 
-Never a refusal: the words around a place may mean anything. Judged are only names that look like code, and a name that
-occurs at the place, or whose definition the place lies in, is right.
+Never a refusal: the words around a place may mean anything. Judged is only a name that looks like code and is next to the
+place, and one that occurs there, or whose definition the place lies in, is right.
 """
 
 import re
@@ -28,11 +28,17 @@ _NAME = re.compile(
 )
 
 
+_LINKS = re.compile(
+    r"[^\w`$]*(?:(?:is|are|at|in|within|inside|of|the|a|here|lies|def|defines?|defined|class|function|method)\b[^\w`$]*)*"
+)
+"""What may lie between a place and the name that it is said to be the place of."""
+
+
 def wrong_places(texts: Iterable[str], ports: Ports) -> tuple[Note, ...]:
     """At most five hints about the first claims of these texts whose place is not what they say."""
     claims = islice((claim for text in texts for claim in find_claims(text)), _CLAIMS_AT_MOST)
     files = _Files(ports)
-    hints = (hint for reference, words in claims if (hint := _wrong(reference, words, files)))
+    hints = (hint for reference, words, follow in claims if (hint := _wrong(reference, words, files, follow=follow)))
     return tuple(islice(hints, _HINTS_AT_MOST))
 
 
@@ -58,7 +64,7 @@ def texts_of(value: JsonValue) -> Iterator[str]:
             pending += reversed(node)
 
 
-def _wrong(reference: Reference, words: str, files: _Files) -> Note | None:
+def _wrong(reference: Reference, words: str, files: _Files, *, follow: bool) -> Note | None:
     path = files.normal(reference.path)
     lines = files.lines(path) if path else None
     if path is None or lines is None:
@@ -68,6 +74,8 @@ def _wrong(reference: Reference, words: str, files: _Files) -> Note | None:
     around = lines[max(reference.start - 1 - _NEAR, 0) : reference.end + _NEAR]
     if exists and (not names or any(_within(name, around) for name in names)):
         return None
+    if exists:
+        names = _next_to_place(words, names, follow=follow)
     found = _place(Reference(path, reference.start, reference.end), names, lines, files)
     if exists:
         name, place = found
@@ -80,6 +88,15 @@ def _names(words: str) -> list[str]:
     """The names in a sentence that look like code, those of files aside."""
     found = (match[1] or match[2] for match in _NAME.finditer(words))
     return list(dict.fromkeys(name for name in found if language_of(name) is None))[:_NAMES_AT_MOST]
+
+
+def _next_to_place(words: str, names: Sequence[str], *, follow: bool) -> list[str]:
+    """The name that the place is said to be the place of: the rest of a sentence tells what it does, or is about others."""
+    matches = [match for match in _NAME.finditer(words) if (match[1] or match[2]) in names]
+    linked = [
+        match for match in matches if _LINKS.fullmatch(words[: match.start()] if follow else words[match.end() :])
+    ]
+    return [match[1] or match[2] for match in linked][:1]
 
 
 def _within(name: str, lines: Sequence[str]) -> bool:

@@ -46,7 +46,7 @@ _UNPROVEN = frozenset(
 
 _WITHOUT_LINES = re.compile(r":1\Z")
 _DOCUMENTATION = re.compile(
-    r"\b(?:document\w*|\w*docs?|doc(?:string|block)s?|comment\w*|changelog|readme|release notes?|typos?|wording|explain\w*|describ\w*)\b",
+    r"\b(?:document\w*|\w*docs?|doc(?:string|block)s?|comment\w*|version(?:changed|added)|changelog|readme|release notes?|typos?|wording|explain\w*|describ\w*)\b",
     re.IGNORECASE,
 )
 """Words of an item for which comments and docstrings are the work."""
