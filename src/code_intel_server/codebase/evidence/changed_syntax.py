@@ -24,7 +24,7 @@ _TOKENS_AT_MOST = 4000
 """Of a hunk; a bigger one is compared line by line."""
 
 _ENTRY = re.compile(r"\A[*+] ")
-_BRACKET = re.compile(r"(?:\d+:)?(?:[{}()\[\];,]|end)")
+_BRACKET = re.compile(r"(?:\d+:)?(?:[{}()\[\];,]|(?P<keyword>end))")
 _AROUND_AN_OPERATOR = re.compile(r" ?([<>=!~]=|[=,]) ?")
 _INDENTED = (".py", ".pyi", ".pyx", ".yml", ".yaml", ".coffee", ".nim", ".fs", ".hs", ".pug", ".haml", ".sass")
 
@@ -112,7 +112,8 @@ def _lies_in(inner: Hollow, outer: Hollow) -> bool:
 
 
 def _is_bracket(token: Token) -> bool:
-    return bool(_BRACKET.fullmatch(token.key))
+    found = _BRACKET.fullmatch(token.key)
+    return found is not None and not (found["keyword"] and token.named)
 
 
 def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Replaced]) -> Comparison:

@@ -60,12 +60,14 @@ class TooLong(Exception):
 
 
 class Token(NamedTuple):
-    """A word that counts: what it is, in which 1-based line and at which byte it is, and whether it only is in."""
+    """A word that counts: what it is, in which 1-based line and at which byte it is, whether it only is in a stub, and
+    whether the grammar has a name for it, which keywords have not."""
 
     key: str
     line: int
     byte: int
     stub: bool = False
+    named: bool = False
 
 
 class Hollow(NamedTuple):
@@ -220,10 +222,12 @@ class _Walk:
                 lines = [line.replace("'", '"') for line in lines]
         for number, line in enumerate(lines):
             if line:
-                self._take(line, first + number, node.start_byte, bounds, stub=stub)
+                self._take(line, first + number, node.start_byte, bounds, stub=stub, named=node.is_named)
 
-    def _take(self, key: str, line: int, byte: int, bounds: int, *, stub: bool = False) -> None:
-        self.found.tokens.append(Token(f"{bounds}:{key}" if bounds else key, line, byte, stub))
+    def _take(
+        self, key: str, line: int, byte: int, bounds: int, *, stub: bool = False, named: bool = False
+    ) -> None:
+        self.found.tokens.append(Token(f"{bounds}:{key}" if bounds else key, line, byte, stub, named))
 
     # -- what does not count --------------------------------------------------------------------------------------------
 
