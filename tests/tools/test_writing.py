@@ -101,6 +101,20 @@ def test_many_write_targets_are_answered_each_on_its_own(client: Client) -> None
     assert "add_explored_files" in answer["remedy"]
 
 
+def test_without_exploration_the_files_of_a_plan_are_writable(client: Client) -> None:
+    """Found by real agents in quick sessions: their plan named the files, and each had to be named once more."""
+    client.current.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+    client.accepted(action_type="change")
+    task = {"id": "t1", "description": "Let main return two.", "status": "pending", "checklist": [DONE["item"]]}
+    outside = ["../outside.py", ".git/config"]
+    answer = client.accepted(tasks=[task | {"files": ["app.py", "new/made.py", *outside]}])
+    assert answer["not_writable"] == outside
+    rows = {row["path"]: row["allowed"] for row in client.check("app.py", "new/made.py", "README.md")["results"]}
+    assert rows == {"app.py": True, "new/made.py": True, "README.md": False}
+    (client.root / "app.py").write_text("def main():\n    return 2\n")
+    client.accepted(task_id="t1", checklist=[DONE])
+
+
 def test_what_a_lookup_has_shown_since_its_claim_is_writable_at_once(client: Client) -> None:
     """Found by a reader: the hook, which judges by the checkpoint, refused a file that get_symbols had just shown."""
     client.planned()

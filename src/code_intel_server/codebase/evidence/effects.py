@@ -224,9 +224,7 @@ class _Walk:
             if line:
                 self._take(line, first + number, node.start_byte, bounds, stub=stub, named=node.is_named)
 
-    def _take(
-        self, key: str, line: int, byte: int, bounds: int, *, stub: bool = False, named: bool = False
-    ) -> None:
+    def _take(self, key: str, line: int, byte: int, bounds: int, *, stub: bool = False, named: bool = False) -> None:
         self.found.tokens.append(Token(f"{bounds}:{key}" if bounds else key, line, byte, stub, named))
 
     # -- what does not count --------------------------------------------------------------------------------------------

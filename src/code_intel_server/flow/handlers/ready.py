@@ -18,7 +18,7 @@ from code_intel_server.flow.checks.judgement import (
     take_looked_at,
 )
 from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
-from code_intel_server.flow.phases import READY_PLAN, Event
+from code_intel_server.flow.phases import EXPLORATION, READY_PLAN, Event
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import (
@@ -58,13 +58,22 @@ def plan(turn: Turn[PlanPayload]) -> Outcome:
 
 
 def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
-    """Allow the files that the plan's tasks name, where they may be written; those that may not are answered."""
+    """Allow the files that the plan's tasks name, where they may be written; those that may not are answered.
+
+    Where no exploration runs the task that names a file is the reason why it may be written.
+    """
     state, ports = turn.state, turn.ports
     named = dict.fromkeys(path for task in turn.payload.tasks for path in task.files)
     if len(named) > CHECKED_AT_MOST:
         limit = f"{CHECKED_AT_MOST} files of a plan"
         raise Rejected("common_failures.payload_too_large", field="files", size=f"{len(named)} items", limit=limit)
     names = {path: _names(ports, path) for path in named}
+    if not state.route.runs(EXPLORATION):
+        reasons = {name: task.description for task in turn.payload.tasks for path in task.files for name in names[path]}
+        asked = {
+            name: reason[:REASON_AT_MOST] for name, reason in reasons.items() if not is_writable(state, ports, name)
+        }
+        state.added_files = asked | state.added_files
     refused = [path for path, own in names.items() if not own or not all(is_writable(state, ports, one) for one in own)]
     allowed = (name for path, own in names.items() if path not in refused for name in own)
     state.explained_files = sorted({*state.explained_files, *allowed})
@@ -72,8 +81,9 @@ def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
 
 
 def _names(ports: Ports, path: str) -> set[str]:
-    """Where a path leads, and a link by its own name; none for what lies outside the project."""
-    return {name for name in (ports.evidence.own_name(path), ports.evidence.normal(path)) if name}
+    """Where a path leads, and a link by its own name; none for what lies outside the project or in its `.git`."""
+    found = {name for name in (ports.evidence.own_name(path), ports.evidence.normal(path)) if name}
+    return set() if any(name.split("/")[0].casefold() == ".git" for name in found) else found
 
 
 def _planned_already(state: SessionState) -> Outcome:
