@@ -139,7 +139,7 @@ def test_a_commit_is_not_wrong_where_the_run_of_mutants_saw_none_of_its_tests_th
     clone.commit(f"Add twice\n\nCode-Intel-Fail-To-Pass: {said}\n")
     status = main(["HEAD", "--project", str(clone.path)])
     out = capsys.readouterr().out
-    assert "mutant: of 1 tests none was seen" in out
+    assert "new tests on emptied new code: of 1 tests none was seen" in out
     assert status == 0, out
 
 

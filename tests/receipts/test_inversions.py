@@ -216,7 +216,7 @@ def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.M
     monkeypatch.setattr(notary, "_MUTANT_SECONDS", -1000)
     verdict = _verdict(repo, {"calc.py": ADD, "test_calc.py": TESTS}, {"calc.py": ADD + "\nMORE = 1\n"})
     assert verdict.good, verdict
-    assert "inverted: of 3 tests none was seen: the time is over" in verdict.notes
+    assert "old tests with their assertions turned round: of 3 tests none was seen: the time is over" in verdict.notes
 
 
 def test_a_helper_that_returns_something_since_the_change_makes_no_test_odd(repo: Repo) -> None:
@@ -242,7 +242,7 @@ def test_of_another_runner_that_stops_at_a_failure_a_note_says_how_many_tests_we
     runner = (sys.executable, "-B", "-m", "unittest", "-f")
     verdict = _verdict(repo, before, {"calc.py": ADD + "\nMORE = 1\n"}, *runner)
     assert verdict.good, verdict
-    assert "inverted: 5 of 9 tests seen" in verdict.notes
+    assert "old tests with their assertions turned round: 5 of 9 tests seen" in verdict.notes
 
 
 @pytest.mark.needs("node")

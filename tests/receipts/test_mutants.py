@@ -179,7 +179,10 @@ def test_tests_that_cannot_be_collected_without_what_new_functions_do_are_a_note
     _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
-    assert any(note.startswith("mutant: of 1 tests none was seen") and "NoneType" in note for note in verdict.notes)
+    assert any(
+        note.startswith("new tests on emptied new code: of 1 tests none was seen") and "NoneType" in note
+        for note in verdict.notes
+    )
 
 
 def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +192,7 @@ def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.M
     _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
-    assert "mutant: of 1 tests none was seen: the time is over" in verdict.notes
+    assert "new tests on emptied new code: of 1 tests none was seen: the time is over" in verdict.notes
 
 
 def test_where_too_many_files_changed_to_be_looked_at_a_note_says_so(repo: Repo) -> None:
@@ -199,7 +202,7 @@ def test_where_too_many_files_changed_to_be_looked_at_a_note_says_so(repo: Repo)
     _commit(repo, {**many, **more, "test_calc.py": OLD["test_calc.py"] + "\ndef test_new():\n    calc.new()\n"})
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
-    assert any(note.startswith("mutant: left out") for note in verdict.notes)
+    assert any(note.startswith("new tests on emptied new code: left out") for note in verdict.notes)
 
 
 def test_a_test_of_mere_time_is_named_and_asks_for_nothing(repo: Repo) -> None:

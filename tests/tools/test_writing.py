@@ -115,6 +115,32 @@ def test_without_exploration_the_files_of_a_plan_are_writable(client: Client) ->
     client.accepted(task_id="t1", checklist=[DONE])
 
 
+def test_what_a_plan_names_before_it_was_looked_at_needs_the_look_alone(client: Client) -> None:
+    """Found by real agents: after the look that the hint asks for came a refusal that wants check_write_target too."""
+    client.current.sessions.start("Make main return two", "MODIFY", {"no_doc": True})
+    client.accepted(action_type="change")
+    for tool in ("search_text", "find_definitions"):
+        client.guard.call(tool, lambda: {"results": [{"path": "app.py"}]})
+    client.accepted(
+        explored_files=["app.py", "README.md"],
+        findings=["app.py:1 - main"],
+        tools_used=["search_text", "find_definitions"],
+    )
+    client.accepted(
+        needs_more_information=False,
+        has_unverified_hypotheses=False,
+        needs_impact_analysis=False,
+        reason="Nothing else is touched.",
+    )
+    task = {"id": "t1", "description": "Say two.", "status": "pending", "checklist": ["README says two"]}
+    assert client.accepted(tasks=[task | {"files": ["README.md"]}])["not_writable"] == ["README.md"]
+    (client.root / "README.md").write_text("# App\n\nSays two.\n")
+    done = {"item": "README says two", "status": "done", "evidence": "README.md:3"}
+    assert client.submit(task_id="t1", checklist=[done])["unexplored"] == ["README.md"]
+    client.guard.call("get_symbols", lambda: {"results": [{"path": "README.md"}]})
+    client.accepted(task_id="t1", checklist=[done])
+
+
 def test_what_a_lookup_has_shown_since_its_claim_is_writable_at_once(client: Client) -> None:
     """Found by a reader: the hook, which judges by the checkpoint, refused a file that get_symbols had just shown."""
     client.planned()

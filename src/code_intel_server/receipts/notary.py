@@ -56,6 +56,8 @@ _SIGNALS = 126
 _TIMES_THE_LIMITS = 3
 _RED_STALL_SECONDS = 10.0
 _TIMES_THE_SLOWEST = 20
+_EXTRA = {"mutant": "new tests on emptied new code", "inverted": "old tests with their assertions turned round"}
+"""What the runs are that only name tests, in the words of a note."""
 _MUTANT_SECONDS = 5.0
 _MUTANT_TIMES = 3
 _MUTANT_STALL_SECONDS = 2.0
@@ -462,7 +464,7 @@ class _Work:
         self._confined = self._mounted and can_confine()
         if allowed := self._confined or self._notary.mutants == "on":
             return allowed
-        self._notes.append(f"{name}: not made, this system cannot keep it from changing what is outside")
+        self._notes.append(f"{_EXTRA[name]}: not made, this system cannot keep it from changing what is outside")
         return False
 
     def _survived(self, names: set[str]) -> tuple[str, ...]:
@@ -472,12 +474,12 @@ class _Work:
         try:
             files = mutants(self._changed, self._checkouts.content)
             if files is None:
-                self._notes.append("mutant: left out, more files of code changed than are looked at")
+                self._notes.append(f"{_EXTRA['mutant']}: left out, more files of code changed than are looked at")
             if not files:
                 return ()
             suite = self._mutated("mutant", self._place("mutant", self._new), files, names)
         except (Unavailable, OSError) as error:
-            self._notes.append(f"mutant: left out, no clean checkout: {error}")
+            self._notes.append(f"{_EXTRA['mutant']}: left out, no clean checkout: {error}")
             return ()
         return tuple(sorted(names & suite.ended(CaseOutcome.PASSED)))
 
@@ -497,7 +499,7 @@ class _Work:
             if odd:  # what depends on time may have passed by chance
                 odd &= self._mutated("inverted-again", new, files, odd).ended(CaseOutcome.PASSED)
         except (Unavailable, OSError) as error:
-            self._notes.append(f"inverted: left out, no clean checkout: {error}")
+            self._notes.append(f"{_EXTRA['inverted']}: left out, no clean checkout: {error}")
             return set()
         return odd
 
@@ -542,10 +544,10 @@ class _Work:
         if suite.unavailable or not seen_now:
             printed = done[-1].output.decode("utf-8", "replace") if done else "the time is over"
             why = suite.unavailable or next(iter(suite.unbuilt.values()), printed).strip()[-_UNBUILT_CHARACTERS:]
-            self._notes.append(f"{name}: of {len(names)} tests none was seen: {why}")
+            self._notes.append(f"{_EXTRA.get(name, name)}: of {len(names)} tests none was seen: {why}")
             return SuiteRun()
         if len(seen_now) < len(names):  # a runner that stops at the first failure, or the time is over
-            self._notes.append(f"{name}: {len(seen_now)} of {len(names)} tests seen")
+            self._notes.append(f"{_EXTRA.get(name, name)}: {len(seen_now)} of {len(names)} tests seen")
         return suite
 
     def _flaky(self, base: SuiteRun, suites: Sequence[tuple[SuiteRun, IsolatedCheckout]]) -> set[str]:

@@ -75,7 +75,8 @@ def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
         }
         state.added_files = asked | state.added_files
     refused = [path for path, own in names.items() if not own or not all(is_writable(state, ports, one) for one in own)]
-    allowed = (name for path, own in names.items() if path not in refused for name in own)
+    # What only lacks a look was asked for all the same: until then it is a stray.
+    allowed = (name for path, own in names.items() for name in own if path not in refused or name in state.unseen_files)
     state.explained_files = sorted({*state.explained_files, *allowed})
     return {"not_writable": [*refused]} if refused else {}
 
