@@ -18,7 +18,7 @@ ASKED = {"t.py::old": "passed before", "t.py::new": "skipped now"}
     ],
 )
 def test_where_no_test_was_seen_the_answer_and_the_commit_say_so(tests: SeenTests, said: str) -> None:
-    assert fields(tests, {}) == {"tests": said}
+    assert str(fields(tests, {})["tests"]).startswith(said)
     kept = {"Cargo.toml": "The suite\nmoved."}
     assert trailers(tests, {}, kept) == [
         ("Code-Intel-Uncompared", "Cargo.toml: The suite moved."),

@@ -44,8 +44,8 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
     if tests is None:
         return {}
     if not tests.seen:
-        said = f"unavailable: {tests.unavailable}" if tests.unavailable else "exit status only"
-        return {"tests": said}
+        status = "exit status only: no test was seen by name, and none ran on the old code"
+        return {"tests": f"unavailable: {tests.unavailable}" if tests.unavailable else status}
     fields: dict[str, JsonValue] = {"fail_to_pass": [], "pass_to_pass": _passed(tests)}
     for name, ids in tests.listed.items():
         cases: dict[str, list[str]] = {}
