@@ -106,11 +106,13 @@ def test_without_exploration_the_files_of_a_plan_are_writable(client: Client) ->
     client.current.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
     client.accepted(action_type="change")
     task = {"id": "t1", "description": "Let main return two.", "status": "pending", "checklist": [DONE["item"]]}
-    outside = ["../outside.py", ".git/config"]
-    answer = client.accepted(tasks=[task | {"files": ["app.py", "new/made.py", *outside]}])
-    assert answer["not_writable"] == outside
-    rows = {row["path"]: row["allowed"] for row in client.check("app.py", "new/made.py", "README.md")["results"]}
-    assert rows == {"app.py": True, "new/made.py": True, "README.md": False}
+    (client.root / "sub/.git/hooks").mkdir(parents=True)
+    (client.root / "sub/.git/hooks/post-checkout").write_text("#!/bin/sh\n")
+    kept_out = ["../outside.py", ".git/config", "sub/.git/hooks/post-checkout", "far/made.py"]
+    answer = client.accepted(tasks=[task | {"files": ["app.py", "made.py", *kept_out]}])
+    assert answer["not_writable"] == kept_out
+    rows = {row["path"]: row["allowed"] for row in client.check("app.py", "made.py", "README.md")["results"]}
+    assert rows == {"app.py": True, "made.py": True, "README.md": False}
     (client.root / "app.py").write_text("def main():\n    return 2\n")
     client.accepted(task_id="t1", checklist=[DONE])
 
@@ -237,10 +239,29 @@ def test_what_a_refused_commit_archived_is_named_by_the_next_one(client: Client)
     files: list[Any] = ["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left behind by a test"}]
     assert not client.submit(reviewed_files=files, **REVIEW)["success"]
     assert not (client.root / "junk.txt").exists()
+    (client.root / "more.txt").write_text("left behind as well\n")
+    client.review()
+    more = {"path": "more.txt", "decision": "discard", "reason": "left behind by a test"}
+    assert not client.submit(reviewed_files=["app.py", more], **REVIEW)["success"]
     hook.unlink()
     client.review()
-    [archive] = client.accepted(reviewed_files=["app.py"], **REVIEW)["archived"]
-    assert git(client.root, "show", f"{archive}:junk.txt") == "left behind\n"
+    first, second = client.accepted(reviewed_files=["app.py"], **REVIEW)["archived"]
+    assert git(client.root, "show", f"{first}:junk.txt") == "left behind\n"
+    assert git(client.root, "show", f"{second}:more.txt") == "left behind as well\n"
+
+
+def test_what_a_refused_commit_archived_is_named_where_the_work_goes_back_to_the_plan(client: Client) -> None:
+    client.reported()
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    (client.root / "junk.txt").write_text("left behind\n")
+    hook = client.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    client.review()
+    files: list[Any] = ["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left behind by a test"}]
+    assert not client.submit(reviewed_files=files, **REVIEW)["success"]
+    assert client.accepted(revert_reason="The hook is right: it must be three.")["archived"]
 
 
 def test_what_was_staged_otherwise_for_a_committed_file_is_named(client: Client) -> None:

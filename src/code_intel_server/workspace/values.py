@@ -137,6 +137,8 @@ class CommitRequest:
     start: str = ""
     base_snapshot: str = ""
     executable: tuple[tuple[str, bool], ...] = ()
+    archived: tuple[str, ...] = ()
+    """What this commit's earlier attempts archived."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from code_intel_server.codebase.evidence.definition_parts import (
 )
 from code_intel_server.codebase.evidence.node_kinds import (
     AT_THE_HEAD,
+    CLOSED_BY_END,
     DIRECTIVE,
     ENDS_ON_ITS_OWN,
     FRAME,
@@ -61,7 +62,7 @@ class TooLong(Exception):
 
 class Token(NamedTuple):
     """A word that counts: what it is, in which 1-based line and at which byte it is, whether it only is in a stub, and
-    whether the grammar has a name for it, which keywords have not."""
+    whether it is a name, whatever it says."""
 
     key: str
     line: int
@@ -220,9 +221,10 @@ class _Walk:
             is_quoted = text[:1] in {"'", '"'} and len(text) > 1 and not {"'", '"'} & {*text[1:-1]}
             if is_quoted and (plain or self._language in SAME_QUOTES):
                 lines = [line.replace("'", '"') for line in lines]
+        named = node.is_named and self._language not in CLOSED_BY_END
         for number, line in enumerate(lines):
             if line:
-                self._take(line, first + number, node.start_byte, bounds, stub=stub, named=node.is_named)
+                self._take(line, first + number, node.start_byte, bounds, stub=stub, named=named)
 
     def _take(self, key: str, line: int, byte: int, bounds: int, *, stub: bool = False, named: bool = False) -> None:
         self.found.tokens.append(Token(f"{bounds}:{key}" if bounds else key, line, byte, stub, named))

@@ -76,6 +76,12 @@ ENDS_ON_ITS_OWN = frozenset((
 ))  # fmt: skip
 """Languages in which a semicolon at the end of a line says nothing."""
 
+CLOSED_BY_END = frozenset((
+    "ruby", "lua", "luau", "elixir", "julia", "fortran", "ada", "vhdl", "verilog", "matlab", "pascal", "erlang",
+    "ocaml", "scala", "sql", "cmake",
+))  # fmt: skip
+"""Languages in which `end` closes a block; in the others it is a name."""
+
 INDENTED = frozenset(("python", "yaml", "starlark", "gdscript", "nim", "haskell", "fsharp", "makefile"))
 SAME_QUOTES = frozenset(
     ("python", "javascript", "typescript", "tsx", "lua", "css", "scss", "less", "html", "vue", "svelte")

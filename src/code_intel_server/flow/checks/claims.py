@@ -29,7 +29,7 @@ _NAME = re.compile(
 
 
 _LINKS = re.compile(
-    r"[^\w`$]*(?:(?:is|are|at|in|within|inside|of|the|a|here|lies|def|defines?|defined|class|function|method)\b[^\w`$]*)*"
+    r"[^\w`$]*(?:(?:is|are|at|in|within|inside|of|the|a|here|lies|def|defines?|defined|where|async|class|function|method)\b[^\w`$]*)*"
 )
 """What may lie between a place and the name that it is said to be the place of."""
 

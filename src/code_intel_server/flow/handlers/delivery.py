@@ -48,7 +48,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     state, payload = turn.state, turn.payload
     adopted, archived = _finish_pending(turn)
     if payload.revert_reason.strip():
-        return _reverted(state, payload.revert_reason.strip(), {})
+        return _reverted(state, payload.revert_reason.strip(), {"archived": [*archived]} if archived else {})
     if not payload.commit_message.strip():
         raise Rejected("failures.PRE_COMMIT.missing_commit_message")
     disposal.note_calls(state, turn.calls())
@@ -65,7 +65,8 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     _refuse_unseen(turn, review, changes, now)
     request = _request(turn, review, now, changes, own)
     if review.discard:
-        archived = (*archived, *turn.ports.branches.discard(request, turn.ports.record, state.pending))
+        request = replace(request, archived=archived)
+        archived = turn.ports.branches.discard(request, turn.ports.record, state.pending)
         now = turn.ports.tree.snapshot()
         # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
         request = replace(
@@ -247,13 +248,12 @@ def _commit(
     unseen = ports.tree.uncommitted(state.trees.base, _start(state), request.keep)
     unseen_row = (("Code-Intel-Unreviewed", " ".join(list_of_paths(unseen).split())),) if unseen else ()
     beside = _beside(turn, request, reviewed)
-    request = replace(request, trailers=(*trailers(state), *unseen_row))
+    request = replace(request, trailers=(*trailers(state), *unseen_row), archived=tuple(archived))
     result = ports.branches.commit(request, ports.record, state.pending)
     state.pending, state.tip = None, result.tip
     state.trees.committed = state.trees.judged = ports.tree.snapshot()
     oid = result.oid or adopted
-    kept = list(dict.fromkeys((*archived, *result.archived)))
-    fields: dict[str, JsonValue] = {"archived": [*kept]} if kept else {}
+    fields: dict[str, JsonValue] = {"archived": [*result.archived]} if result.archived else {}
     if not oid:
         none = "warnings.nothing_more_to_commit" if state.commits else "warnings.nothing_to_commit"
         return Outcome(Event.COMMITTED, fields, (Note(none),))

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.judgement import (
+    REASON_LENGTH,
     Judge,
     has_reason,
     is_writable,
@@ -60,7 +61,7 @@ def plan(turn: Turn[PlanPayload]) -> Outcome:
 def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
     """Allow the files that the plan's tasks name, where they may be written; those that may not are answered.
 
-    Where no exploration runs the task that names a file is the reason why it may be written.
+    Where no exploration runs, the task that names a file which is there is the reason why it may be written.
     """
     state, ports = turn.state, turn.ports
     named = dict.fromkeys(path for task in turn.payload.tasks for path in task.files)
@@ -70,10 +71,11 @@ def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
     names = {path: _names(ports, path) for path in named}
     if not state.route.runs(EXPLORATION):
         reasons = {name: task.description for task in turn.payload.tasks for path in task.files for name in names[path]}
-        asked = {
-            name: reason[:REASON_AT_MOST] for name, reason in reasons.items() if not is_writable(state, ports, name)
+        state.added_files |= {
+            name: reason[:REASON_AT_MOST]
+            for name, reason in reasons.items()
+            if len(reason) >= REASON_LENGTH and ports.evidence.exists(name) and not is_writable(state, ports, name)
         }
-        state.added_files = asked | state.added_files
     refused = [path for path, own in names.items() if not own or not all(is_writable(state, ports, one) for one in own)]
     # What only lacks a look was asked for all the same: until then it is a stray.
     allowed = (name for path, own in names.items() for name in own if path not in refused or name in state.unseen_files)
@@ -82,9 +84,9 @@ def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
 
 
 def _names(ports: Ports, path: str) -> set[str]:
-    """Where a path leads, and a link by its own name; none for what lies outside the project or in its `.git`."""
+    """Where a path leads, and a link by its own name; none for what lies outside the project or in a `.git`."""
     found = {name for name in (ports.evidence.own_name(path), ports.evidence.normal(path)) if name}
-    return set() if any(name.split("/")[0].casefold() == ".git" for name in found) else found
+    return set() if any(part.casefold() == ".git" for name in found for part in name.split("/")) else found
 
 
 def _planned_already(state: SessionState) -> Outcome:

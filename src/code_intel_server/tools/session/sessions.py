@@ -381,7 +381,8 @@ class Sessions:
         if not looked_at(active.state, self.ports(active)) or not self._services.mutex.acquire(blocking=wait):
             return active
         try:
-            if self.active is None or self.active.ledger is not active.ledger:
+            # Whoever has the lock now has the checkpoint, too.
+            if self.active is None or self.active.ledger is not active.ledger or not self._services.lock.held():
                 return active
             state = self.active.state.draft()
             take_looked_at(state, self.ports(self.active))

@@ -59,7 +59,8 @@ class Commit:
         self._keep = [_from_top(git, path) for path in request.keep]
         self._discard = [_from_top(git, path) for path in request.discard]
         self._nonce = self._pending.nonce if self._pending else secrets.token_hex(8)
-        self._archived = tuple((self._pending.extra.get("archived", "") if self._pending else "").split())
+        noted = self._pending.extra.get("archived", "").split() if self._pending else []
+        self._archived = tuple(dict.fromkeys((*request.archived, *noted)))
 
     def run(self) -> CommitResult:
         """Commit, or say that there was nothing to commit; Rejected where HEAD is not where it was left."""
