@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from code_intel_server.flow.phases import (
     POST_IMPL_VERIFY,
-    PRE_COMMIT,
     Q2,
     Q3,
     READY_COMPLETE,
@@ -19,7 +18,7 @@ from code_intel_server.flow.phases import (
     Phase,
 )
 from code_intel_server.flow.session import SessionState
-from code_intel_server.flow.transitions import AHEAD, PIPELINED, TABLE, Target
+from code_intel_server.flow.transitions import AHEAD, ENDING, PIPELINED, QUALITY_LIMIT, TABLE, Target
 from tests.flow.world import Session
 
 REASON = "Everything was found."
@@ -170,8 +169,54 @@ def test_lists_go_on_behind_moves_of_the_table_alone_and_into_no_gate() -> None:
     for place, to in PIPELINED:
         targets = {target for (at, _), target in TABLE.items() if at == place}
         assert to in targets or Target.FORWARD in targets
-        assert to in {*AHEAD, Q2, Q3, READY_IMPL, READY_COMPLETE}
-    assert not {READY_PLAN, READY_COMPLETE, POST_IMPL_VERIFY, PRE_COMMIT} & {place for place, _ in PIPELINED}
+        assert to in {*AHEAD, Q2, Q3, READY_IMPL, READY_COMPLETE, *ENDING}
+    assert not {READY_PLAN, READY_COMPLETE, POST_IMPL_VERIFY} & {place for place, _ in PIPELINED}
+
+
+def at_commit(**flags: object) -> Session:
+    """A session at step 17 whose changes were looked at."""
+    session = Session(Flags(**flags)).to_ready().to_commit()  # type: ignore[arg-type]
+    session.world.call("review_changes")
+    return session
+
+
+COMMIT: dict[str, object] = {
+    "reviewed_files": ["app.py"],
+    "commit_message": "Add it",
+    "review_prompt_used": "garbage_detection",
+}
+QUALITY: dict[str, object] = {"issues": [], "quality_prompt_used": "quality_review"}
+MERGING: dict[str, object] = {"summary": "It was added."}
+
+
+@pytest.mark.parametrize("quality", [True, False])
+def test_steps_17_to_19_go_as_one_list_whose_instructions_came_with_the_first(quality: bool) -> None:
+    session = at_commit(no_quality=not quality)
+    ahead = session.status()["then"]
+    assert isinstance(ahead, list)
+    assert [row["phase"] for row in ahead] == [*(["QUALITY_REVIEW"] if quality else []), "MERGE"]
+    answer = session.raw([COMMIT, *([QUALITY] if quality else []), MERGING])
+    assert (answer["phase"], answer["accepted"]) == ("SESSION_COMPLETE", 2 + quality)
+
+
+def test_a_list_stops_behind_a_commit_that_has_something_to_say() -> None:
+    session = at_commit()
+    session.world.files["junk.txt"] = "x"
+    session.world.call("review_changes")
+    junk = {"path": "junk.txt", "decision": "discard", "reason": "left over by a run"}
+    answer = session.raw([COMMIT | {"reviewed_files": ["app.py", junk]}, QUALITY, MERGING])
+    assert (answer["phase"], answer["accepted"]) == ("QUALITY_REVIEW", 1)
+    assert answer["archived"] == ["refs/code-intel/archive/discarded"]
+
+
+def test_a_list_stops_behind_a_quality_review_with_issues() -> None:
+    session = at_commit()
+    answer = session.raw([COMMIT, QUALITY | {"issues": ["app.py:1 - wrong"]}, MERGING])
+    assert (answer["phase"], answer["step"], answer["accepted"]) == ("READY", 12, 2)
+    last = at_commit()
+    last.state.quality_revert_count = QUALITY_LIMIT - 1
+    answer = last.raw([COMMIT, QUALITY | {"issues": ["app.py:1 - wrong"]}, MERGING])
+    assert (answer["phase"], answer["accepted"]) == ("MERGE", 2), "in spite of issues: that is read before the merge"
 
 
 START: list[dict[str, object]] = [

@@ -67,7 +67,7 @@ def test_nothing_is_asked_for_that_nobody_needs_to_send() -> None:
     assert sorted(session.plan("t1")["expected_payload"]) == ["checklist", "summary", "task_id"]  # type: ignore[call-overload]
     session.edit().report("t1")
     asked = sorted(session.send()["expected_payload"])  # type: ignore[call-overload]
-    assert asked == ["details", "failed_tasks", "not_run", "passed", "verifier_used"]
+    assert asked == ["details", "failed_tasks", "not_run", "passed", "tests_reason", "verifier_used"]
 
 
 def test_a_refusal_of_a_payload_with_nothing_in_it_names_what_the_place_asks_for() -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -318,7 +318,8 @@ def behind_which_a_list_goes_on(graph: dict[Node, list[Edge]]) -> list[tuple[Nod
         (at, to, asks)
         for at, out in graph.items()
         for event, to, asks in out
-        if not isinstance(to, End) and event not in {Event.PLANNED, Event.PLANNED_AGAIN}
+        # A list stops behind issues in any case (test_pipeline).
+        if not isinstance(to, End) and event not in {Event.PLANNED, Event.PLANNED_AGAIN, Event.ISSUES}
     ]
     return [(at, to, asks) for at, to, asks in reported if (at.place, to.place) in PIPELINED]
 
@@ -336,7 +337,10 @@ def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
     assert all(at.place in at.ahead for at in graph)
     moves = behind_which_a_list_goes_on(graph)
     assert {(at.place, to.place) for at, to, _ in moves} == PIPELINED
-    assert not any(asks or at.counters != to.counters for at, to, asks in moves), "a list passes no limit unseen"
+    counted = (
+        any(b > a for a, b in zip(astuple(at.counters), astuple(to.counters), strict=True)) for at, to, _ in moves
+    )
+    assert not any(counted) and not any(asks for _, _, asks in moves), "a list passes no limit unseen"
     flag_sets = sum(1 for _ in legal_flag_sets())
     print(f"\n{flag_sets} legal flag sets, {len(legal)} roads, {len(distinct)} distinct, {len(graph)} states")
     record_property("flag_sets", flag_sets)

@@ -342,12 +342,12 @@ class WorldBranches:
             return CommitResult(self.world.adopts, self.world.adopts)
         self.world.commits.append(request)
         if not request.keep or self.world.nothing_new:
-            return CommitResult("", self.world.head())
+            return CommitResult("", self.world.head(), request.archived)
         kept = {path: self.world.files[path] for path in request.keep if path in self.world.files}
         before = self.world.heads[self.world.head()]
         self.world.tip_count += 1
         self.world.heads[self.world.head()] = {p: t for p, t in before.items() if p not in request.keep} | kept
-        return CommitResult(self.world.head(), self.world.head(), outside=self.world.outside)
+        return CommitResult(self.world.head(), self.world.head(), request.archived, self.world.outside)
 
     def merge(
         self,

@@ -25,7 +25,7 @@ from code_intel_server.flow.payloads import (
     parse_object,
     ready_place,
 )
-from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, End, Event, Phase, Place
+from code_intel_server.flow.phases import PRE_COMMIT, READY_COMPLETE, READY_IMPL, READY_PLAN, End, Event, Phase, Place
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.steps import BY_PLACE, fits_another, ignored_fields
@@ -167,7 +167,9 @@ def _accept(
     response = responses.with_earlier_notes(
         _respond(draft, settled, outcome, extra, contract, ports, context.warnings), earlier
     )
-    draft.last_submit = _kept(response, identity, context, onward=(place, settled.to) in PIPELINED)
+    # What a commit warns of, or archived, is read before the work is called good.
+    unread = place.step >= PRE_COMMIT.step and (outcome.warnings or settled.forced or outcome.fields.get("archived"))
+    draft.last_submit = _kept(response, identity, context, onward=(place, settled.to) in PIPELINED and not unread)
     if settled.to == context.known_place:
         response = responses.shortened(response, contract)
     end = settled.to if isinstance(settled.to, End) else None

@@ -4,7 +4,7 @@ Only prose is ever left out (`shortened`): in an answer that leads to no other p
 as before, and the answer names the call that repeats them. What a lost answer is repeated from is always the whole.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -20,8 +20,11 @@ from code_intel_server.flow.phases import (
     DOCUMENT_RESEARCH,
     EXPLORATION,
     GATED,
+    MERGE,
     POST_IMPL_VERIFY,
+    PRE_COMMIT,
     Q1,
+    QUALITY_REVIEW,
     QUERY_FRAME,
     READY_IMPL,
     READY_PLAN,
@@ -33,8 +36,9 @@ from code_intel_server.flow.phases import (
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST, Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import TaskStatus, next_task, progress_text
-from code_intel_server.flow.transitions import AHEAD, escalates
+from code_intel_server.flow.transitions import AHEAD, ENDING, escalates
 from code_intel_server.flow.turn import Note
+from code_intel_server.workspace.values import Prompt
 
 Fields = dict[str, JsonValue]
 
@@ -122,7 +126,10 @@ def _but_summary(text: PhaseText) -> Fields:
 
 
 def _ahead(state: SessionState, contract: Contract, ports: Ports) -> Fields:
-    """At the step that begins the work, what follows it and may be submitted together with it."""
+    """At the step that begins the work, and at the one that commits it, what follows and may be submitted with it."""
+    if state.place == PRE_COMMIT:
+        ending = [_then(place, state, contract, ports) for place in ENDING if state.route.runs(place)]
+        return {"then": ending} if ending else {}
     begins = DOCUMENT_RESEARCH if state.route.runs(DOCUMENT_RESEARCH) else QUERY_FRAME
     following = [place for place in AHEAD if state.route.runs(place) and place != begins]
     if state.flags.gate_level is GateLevel.FULL and Q1 in following:  # every gate's phase comes between
@@ -140,8 +147,9 @@ def _then(place: Place, state: SessionState, contract: Contract, ports: Ports) -
     return {
         "phase": str(place.phase),
         "instruction": text.instruction.rstrip(),
-        "expected_payload": _but_summary(text),
+        "expected_payload": {**text.expected_payload} if place == MERGE else _but_summary(text),
         **guide,
+        **_packaged(text, ports.documents.prompts("review_prompts") if place == QUALITY_REVIEW else ()),
     }
 
 
@@ -197,17 +205,21 @@ def _prompts(state: SessionState, ports: Ports, text: PhaseText) -> Fields:
     known = [prompt for kind in kinds for prompt in ports.documents.prompts(kind)]
     if state.phase is Phase.DOCUMENT_RESEARCH:
         known = [*ports.documents.chosen_research()]
-    packaged = [prompt for prompt in known if prompt.packaged]
+    found = _packaged(text, known)
+    named = found.get("procedures")
+    if state.phase is not Phase.POST_IMPL_VERIFY or not isinstance(named, dict):
+        return found
+    fit = fitting_verifiers(_changed(state, ports), named.keys())
+    return {"procedures": {name: one for name, one in named.items() if name in fit}}
+
+
+def _packaged(text: PhaseText, known: Sequence[Prompt]) -> Fields:
+    """Those of the procedures that a place wants and only the package has."""
     wanted = {_stem(resource) for resource in text.resources}
-    named = [prompt for prompt in packaged if _stem(prompt.path) in wanted or "*" in wanted]
-    if not named:
-        return {}
+    named = [one for one in known if one.packaged and (_stem(one.path) in wanted or "*" in wanted)]
     if len(named) == 1:
         return {"procedure": {"name": named[0].name, "text": named[0].text}}
-    if state.phase is not Phase.POST_IMPL_VERIFY:
-        return {"procedures": {prompt.name: prompt.text for prompt in named}}
-    fit = fitting_verifiers(_changed(state, ports), {prompt.name for prompt in named})
-    return {"procedures": {prompt.name: prompt.text for prompt in named if prompt.name in fit}}
+    return {"procedures": {one.name: one.text for one in named}} if named else {}
 
 
 def _changed(state: SessionState, ports: Ports) -> list[str]:

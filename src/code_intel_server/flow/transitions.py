@@ -148,8 +148,8 @@ TABLE: Mapping[tuple[Place, Event], Target | Place] = {
 
 # What may be sent together: (whose payload was accepted, where that led). A list of submits goes on behind these moves
 # alone, so that nobody submits to an instruction that was not read: the first step brings the instructions of `AHEAD`,
-# Q1 the three questions, and step 13 names 14. What was answered against the server's assessment stops it too
-# (`gates.answered_against`).
+# Q1 the three questions, step 13 names 14, and step 17 brings those of `ENDING`. What was answered against the server's
+# assessment stops it too (`gates.answered_against`), and so does a commit with something to be read.
 PIPELINED: frozenset[tuple[Place, Place]] = frozenset(
     {
         (DOCUMENT_RESEARCH, QUERY_FRAME),
@@ -161,10 +161,15 @@ PIPELINED: frozenset[tuple[Place, Place]] = frozenset(
         (Q3, READY_PLAN),
         (READY_IMPL, READY_IMPL),
         (READY_IMPL, READY_COMPLETE),
+        (PRE_COMMIT, QUALITY_REVIEW),
+        (PRE_COMMIT, MERGE),
+        (QUALITY_REVIEW, MERGE),
     }
 )
 AHEAD: tuple[Place, ...] = (QUERY_FRAME, EXPLORATION, Q1, READY_PLAN)
 """The places whose instructions come with that of the session's first step, where they follow it."""
+ENDING: tuple[Place, ...] = (QUALITY_REVIEW, MERGE)
+"""The places whose instructions come with that of PRE_COMMIT, where they follow it."""
 
 
 @dataclass(frozen=True, slots=True)
