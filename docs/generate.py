@@ -92,7 +92,7 @@ def phases() -> str:
         + table(
             ["at", "event", "leads to"], [[_name(at), str(event), _target(to)] for (at, event), to in TABLE.items()]
         )
-        + "\nWhat may be sent together: a list of submits goes on where one has led\n\n"
+        + "\nWhat may be sent together: a list of submits goes on where one has led (behind step 17 only if that had nothing to say)\n\n"
         + "".join(sorted(f"- from {_name(at)} to {_name(to)}\n" for at, to in PIPELINED))
     )
 

@@ -197,6 +197,31 @@ def test_steps_17_to_19_go_as_one_list_whose_instructions_came_with_the_first(qu
     assert [row["phase"] for row in ahead] == [*(["QUALITY_REVIEW"] if quality else []), "MERGE"]
     answer = session.raw([COMMIT, *([QUALITY] if quality else []), MERGING])
     assert (answer["phase"], answer["accepted"]) == ("SESSION_COMPLETE", 2 + quality)
+    assert answer["commit"] == session.state.commits[-1]
+
+
+def test_what_is_asked_ahead_of_the_review_names_its_procedure() -> None:
+    """Found by a review: a project's own procedure could be named by an agent that had not been told where it is."""
+    session = at_commit()
+    alone = at_commit()
+    alone.raw(COMMIT)
+    [quality, _] = session.status()["then"]  # type: ignore[misc]
+    assert {name: quality.get(name) for name in ("resources", "procedure")} == {
+        name: alone.status().get(name) for name in ("resources", "procedure")
+    }
+
+
+@pytest.mark.parametrize("more", [{"leave": ["secret.env"]}, {"compaction_count": 1}])
+def test_a_list_stops_behind_a_commit_of_which_something_was_not_understood(more: dict[str, object]) -> None:
+    answer = at_commit().raw([COMMIT | more, QUALITY, MERGING])
+    assert (answer["phase"], answer["accepted"]) == ("QUALITY_REVIEW", 1)
+
+
+def test_a_list_whose_review_is_mended_goes_on_behind_the_commit() -> None:
+    session = at_commit()
+    assert session.raw([COMMIT, {"quality_prompt_used": "quality_review"}, MERGING])["element"] == 2
+    answer = session.raw([COMMIT, QUALITY, {"summary": "It was added, as asked."}])
+    assert (answer["phase"], answer["accepted"]) == ("SESSION_COMPLETE", 3)
 
 
 def test_a_list_stops_behind_a_commit_that_has_something_to_say() -> None:

@@ -167,8 +167,11 @@ def _accept(
     response = responses.with_earlier_notes(
         _respond(draft, settled, outcome, extra, contract, ports, context.warnings), earlier
     )
-    # What a commit warns of, or archived, is read before the work is called good.
-    unread = place.step >= PRE_COMMIT.step and (outcome.warnings or settled.forced or outcome.fields.get("archived"))
+    # What a commit warns of, archived or ignored is read before the work is called good.
+    said = (
+        outcome.warnings or context.warnings or settled.forced or unknown or {"archived", "phase_summaries"} & {*extra}
+    )
+    unread = place.step >= PRE_COMMIT.step and bool(said)
     draft.last_submit = _kept(response, identity, context, onward=(place, settled.to) in PIPELINED and not unread)
     if settled.to == context.known_place:
         response = responses.shortened(response, contract)

@@ -47,7 +47,7 @@ class Host(Protocol):
 def elements(data: JsonValue) -> list[JsonValue] | None:
     """The submits of a list, or of one payload that answers several of Q1 to Q3; None for anything else, an empty list too.
 
-    Either may come as JSON text. An element without a summary has that of the next one that has, else of the last.
+    Either may come as JSON text. An element without a summary has that of the next one that has, else of the last; a commit has its message.
     """
     try:
         given = parsed(data)
@@ -85,7 +85,11 @@ def _with_summaries(batch: list[JsonValue]) -> list[JsonValue]:
     filled: list[JsonValue] = []
     for element in reversed(batch):
         said = element["summary"] if _has_summary(element) else said
-        filled.append({**element, "summary": said} if isinstance(element, dict) and said is not None else element)
+        # A commit is summed up by its message; another summary behind it would make another payload of it.
+        if isinstance(element, dict) and said is not None and "commit_message" not in element:
+            filled.append({**element, "summary": said})
+        else:
+            filled.append(element)
     return filled[::-1]
 
 

@@ -149,8 +149,14 @@ def _then(place: Place, state: SessionState, contract: Contract, ports: Ports) -
         "instruction": text.instruction.rstrip(),
         "expected_payload": {**text.expected_payload} if place == MERGE else _but_summary(text),
         **guide,
-        **_packaged(text, ports.documents.prompts("review_prompts") if place == QUALITY_REVIEW else ()),
+        **(_procedures(text, ports) if place == QUALITY_REVIEW else {}),
     }
+
+
+def _procedures(text: PhaseText, ports: Ports) -> Fields:
+    """The project's own review procedures by their files, those of the package as text."""
+    own: Fields = {"resources": [*found]} if (found := ports.documents.existing(text.resources)) else {}
+    return own | _packaged(text, ports.documents.prompts("review_prompts"))
 
 
 def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
@@ -280,7 +286,7 @@ def reinstruction(state: SessionState, contract: Contract, ports: Ports) -> Fiel
 
 
 def with_earlier_notes(fields: Fields, last: LastSubmit | None) -> Fields:
-    """An answer with the hints and warnings of the submits that were accepted before it in the same list."""
+    """An answer with the hints, the warnings and the commit of the submits that were accepted before it in the same list."""
     if last is None:
         return fields
     warnings = [str(part.get("warning") or "") for part in (last.response, fields)]
@@ -290,6 +296,8 @@ def with_earlier_notes(fields: Fields, last: LastSubmit | None) -> Fields:
         given = [part.get(name) for part in (last.response, fields)]
         if rows := [*dict.fromkeys(str(row) for rows in given if isinstance(rows, list) for row in rows)]:
             merged[name] = [*rows]
+    if "commit" in last.response:
+        merged["commit"] = fields.get("commit", last.response["commit"])
     return fields | merged
 
 
