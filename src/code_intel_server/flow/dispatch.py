@@ -25,7 +25,17 @@ from code_intel_server.flow.payloads import (
     parse_object,
     ready_place,
 )
-from code_intel_server.flow.phases import PRE_COMMIT, READY_COMPLETE, READY_IMPL, READY_PLAN, End, Event, Phase, Place
+from code_intel_server.flow.phases import (
+    PRE_COMMIT,
+    QUALITY_REVIEW,
+    READY_COMPLETE,
+    READY_IMPL,
+    READY_PLAN,
+    End,
+    Event,
+    Phase,
+    Place,
+)
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.steps import BY_PLACE, fits_another, ignored_fields
@@ -167,6 +177,8 @@ def _accept(
     response = responses.with_earlier_notes(
         _respond(draft, settled, outcome, extra, contract, ports, context.warnings), earlier
     )
+    if place == PRE_COMMIT and settled.to == QUALITY_REVIEW:  # step 17 has brought it
+        response = {name: value for name, value in response.items() if name != "procedure"}
     # What a commit warns of, archived or ignored is read before the work is called good.
     said = (
         outcome.warnings or context.warnings or settled.forced or unknown or {"archived", "phase_summaries"} & {*extra}
