@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -337,10 +337,14 @@ def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
     assert all(at.place in at.ahead for at in graph)
     moves = behind_which_a_list_goes_on(graph)
     assert {(at.place, to.place) for at, to, _ in moves} == PIPELINED
-    counted = (
-        any(b > a for a, b in zip(astuple(at.counters), astuple(to.counters), strict=True)) for at, to, _ in moves
+    # A commit ends a row of failed verifications; nothing else is counted within a list.
+    left = {PRE_COMMIT: 0}
+    kept = (
+        (at, to, replace(at.counters, verification_failures=left.get(at.place, at.counters.verification_failures)))
+        for at, to, _ in moves
     )
-    assert not any(counted) and not any(asks for _, _, asks in moves), "a list passes no limit unseen"
+    assert all(to.counters == counters for _, to, counters in kept), "a list passes no limit unseen"
+    assert not any(asks for _, _, asks in moves), "a list passes no limit unseen"
     flag_sets = sum(1 for _ in legal_flag_sets())
     print(f"\n{flag_sets} legal flag sets, {len(legal)} roads, {len(distinct)} distinct, {len(graph)} states")
     record_property("flag_sets", flag_sets)

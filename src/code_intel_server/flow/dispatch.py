@@ -177,8 +177,8 @@ def _accept(
     response = responses.with_earlier_notes(
         _respond(draft, settled, outcome, extra, contract, ports, context.warnings), earlier
     )
-    if place == PRE_COMMIT and settled.to == QUALITY_REVIEW:  # step 17 has brought it
-        response = {name: value for name, value in response.items() if name != "procedure"}
+    if place == PRE_COMMIT and settled.to == QUALITY_REVIEW:
+        response = responses.without_text(response)  # which step 17 has brought
     # What a commit warns of, archived or ignored is read before the work is called good.
     said = (
         outcome.warnings or context.warnings or settled.forced or unknown or {"archived", "phase_summaries"} & {*extra}

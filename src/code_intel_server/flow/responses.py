@@ -285,6 +285,12 @@ def reinstruction(state: SessionState, contract: Contract, ports: Ports) -> Fiel
     return shortened(whole, contract) if whole["instruction"] == before else whole
 
 
+def without_text(fields: Fields) -> Fields:
+    """An answer whose procedure is only named."""
+    sent = fields.get("procedure")
+    return fields | {"procedure": {"name": sent["name"]}} if isinstance(sent, dict) else fields
+
+
 def with_earlier_notes(fields: Fields, last: LastSubmit | None) -> Fields:
     """An answer with the hints, the warnings and the commit of the submits that were accepted before it in the same list."""
     if last is None:
