@@ -226,42 +226,40 @@ def test_what_is_committed_was_looked_at_as_it_is(client: Client) -> None:
     assert git(client.root, "show", "HEAD:app.py").endswith("3\n")
 
 
-def test_what_a_refused_commit_archived_is_named_by_the_next_one(client: Client) -> None:
+@pytest.fixture
+def refused(client: Client) -> Client:
+    """A session whose commit a hook refused, after the commit had archived what it discards."""
+    client.reported()
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    hook = client.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    _refuse_without(client, "junk.txt")
+    return client
+
+
+def _refuse_without(client: Client, name: str) -> None:
+    (client.root / name).write_text("left behind\n")
+    client.review()
+    files: list[Any] = ["app.py", {"path": name, "decision": "discard", "reason": "left behind by a test"}]
+    assert not client.submit(reviewed_files=files, **REVIEW)["success"]
+    assert not (client.root / name).exists()
+
+
+def test_what_refused_commits_archived_is_named_by_the_next_one(refused: Client) -> None:
     """Found by a reader: the archive of the first attempt was on disk, and in no answer."""
-    client.reported()
-    client.accepted()
-    client.accepted(passed=True, verifier_used="generic")
-    (client.root / "junk.txt").write_text("left behind\n")
-    hook = client.root / ".git/hooks/pre-commit"
-    hook.write_text("#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
-    client.review()
-    files: list[Any] = ["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left behind by a test"}]
-    assert not client.submit(reviewed_files=files, **REVIEW)["success"]
-    assert not (client.root / "junk.txt").exists()
-    (client.root / "more.txt").write_text("left behind as well\n")
-    client.review()
-    more = {"path": "more.txt", "decision": "discard", "reason": "left behind by a test"}
-    assert not client.submit(reviewed_files=["app.py", more], **REVIEW)["success"]
-    hook.unlink()
-    client.review()
-    first, second = client.accepted(reviewed_files=["app.py"], **REVIEW)["archived"]
-    assert git(client.root, "show", f"{first}:junk.txt") == "left behind\n"
-    assert git(client.root, "show", f"{second}:more.txt") == "left behind as well\n"
+    _refuse_without(refused, "more.txt")
+    (refused.root / ".git/hooks/pre-commit").unlink()
+    refused.review()
+    first, second = refused.accepted(reviewed_files=["app.py"], **REVIEW)["archived"]
+    assert git(refused.root, "show", f"{first}:junk.txt") == "left behind\n"
+    assert git(refused.root, "show", f"{second}:more.txt") == "left behind\n"
 
 
-def test_what_a_refused_commit_archived_is_named_where_the_work_goes_back_to_the_plan(client: Client) -> None:
-    client.reported()
-    client.accepted()
-    client.accepted(passed=True, verifier_used="generic")
-    (client.root / "junk.txt").write_text("left behind\n")
-    hook = client.root / ".git/hooks/pre-commit"
-    hook.write_text("#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
-    client.review()
-    files: list[Any] = ["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left behind by a test"}]
-    assert not client.submit(reviewed_files=files, **REVIEW)["success"]
-    assert client.accepted(revert_reason="The hook is right: it must be three.")["archived"]
+def test_what_a_refused_commit_archived_is_named_where_the_work_goes_back_to_the_plan(refused: Client) -> None:
+    [archive] = refused.accepted(revert_reason="The hook is right: it must be three.")["archived"]
+    assert git(refused.root, "show", f"{archive}:junk.txt") == "left behind\n"
 
 
 def test_what_was_staged_otherwise_for_a_committed_file_is_named(client: Client) -> None:
