@@ -45,6 +45,7 @@ def hints(*findings: str) -> list[str]:
         "`total_price` sums up. The rules are elsewhere (shop.py:1), and app.py has none.",
         "shop.py:1 - the imports. Then total_price() sums up",
         "long.py:30 - a step of `first_of_all`",
+        "long.py:30 is within `first_of_all`",
         "shop.py:1 - `no_such_name` anywhere",
         "shop.py:1 - the flag is set here, which also undoes what `pay` did",
         "shop.py:1 is the only reader of it, and rendering goes through total_price()",

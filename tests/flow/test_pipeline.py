@@ -205,7 +205,9 @@ def test_what_is_asked_ahead_of_the_review_names_its_procedure() -> None:
     session = at_commit()
     alone = at_commit()
     alone.raw(COMMIT)
-    [quality, _] = session.status()["then"]  # type: ignore[misc]
+    ahead = session.status()["then"]
+    assert isinstance(ahead, list)
+    quality = ahead[0]
     assert {name: quality.get(name) for name in ("resources", "procedure")} == {
         name: alone.status().get(name) for name in ("resources", "procedure")
     }
