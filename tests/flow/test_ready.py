@@ -395,6 +395,28 @@ class TestReport:
         session.report("t2", "app.py:2-3")
         assert session.error == "failures.READY.range_reused_needs_reason"
 
+    @pytest.mark.parametrize("ranges", [("app.py:2-4", "app.py:3"), ("app.py:3", "app.py:2-4")])
+    def test_a_detail_within_another_items_lines_is_its_own_where_the_other_has_more(self, ranges: tuple[str, str]) -> None:
+        """Found by agents: a function and a detail of it were refused in one order and taken in the other."""
+        session = Session().to_ready()
+        session.plan("t1", "t2", "t3")
+        session.edit(text="def main():\n    a = 2\n    b = a\n    return b\n")
+        for name, evidence in zip(("t1", "t2"), ranges, strict=True):
+            session.report(name, evidence)
+            assert session.error == ""
+        session.report("t3", "app.py:2-4")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+
+    def test_details_do_not_use_up_what_another_item_rests_on(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1", "t2", "t3")
+        session.edit(text="def main():\n    a = 2\n    return a\n")
+        session.report("t1", "app.py:2-3")
+        session.report("t2", "app.py:2")
+        assert session.error == ""
+        session.report("t3", "app.py:3")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+
     def test_without_git_the_same_lines_still_need_a_reason(self) -> None:
         session = Session(Flags(quick=True, no_doc=True), world=World(git=False))
         session.frame()

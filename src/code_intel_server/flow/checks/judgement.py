@@ -479,7 +479,8 @@ class Judge:
     def _twin(self, used: UsedRange) -> UsedRange | None:
         """The item that already rests on the changes of a range, where nothing in it is left for a second one.
 
-        In a test file only the very same line: a parametrised test, which has several, holds the cases of several items.
+        A detail within another item's lines is left to it as long as the other has lines of its own: so the order of two
+        reports changes nothing. In a test file only the very same line: a parametrised test, which has several, holds the cases of several items.
         """
         others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
         if is_test_file(used.path):
@@ -489,15 +490,19 @@ class Judge:
         mine = spots(change.hunks, used.start, used.end) if change else Spots()
         if not mine:
             return next((other for other in others if _same(other, used)), None)
-        taken = {id(other): mine & self._now_at(other) for other in others}
-        if not mine - frozenset().union(*taken.values()):
-            return next(other for other in others if taken[id(other)])
-        return None
+        taken = [(other, self._now_at(other, change)) for other in others]
+        full = [
+            (other, theirs)
+            for other, theirs in taken
+            if theirs & mine and not theirs - mine - Spots().union(*(rest for one, rest in taken if one is not other))
+        ]
+        return full[0][0] if full and not mine - Spots().union(*(theirs for _, theirs in full)) else None
 
-    def _now_at(self, other: UsedRange) -> Spots:
-        """Where the lines of an earlier report are in the present snapshot."""
-        change = self._later(other).get(other.path)
-        return followed(change.hunks if change else (), other.start, other.end)
+    def _now_at(self, other: UsedRange, change: Change | None) -> Spots:
+        """Where the changes that an earlier report rests on are in the present snapshot."""
+        later = self._later(other).get(other.path)
+        kept = followed(later.hunks if later else (), other.start, other.end)
+        return kept & spots(change.hunks, 1, max(kept)) if change and kept else Spots()
 
 
 def _meets_old(change: Change, used: UsedRange) -> bool:
