@@ -41,6 +41,7 @@ class RunComparison:
 
     `failing` are tests of the new suite that fail and are neither flaky nor failing before: they refuse a verdict.
     `new_names` are those of `fail_to_pass` that no assertion fails without the change: what they name is not there.
+    `not_reached` are those of `fail_to_pass` of which nothing was seen without the change, though their file was built.
     `survived` are those of `fail_to_pass` that pass where the functions that the change adds or changes do nothing.
     `insensitive` are those that passed before and pass with their assertions turned round, which they did not before:
     shown and no more, for it is chance which tests are drawn, and an honest one can be among these.
@@ -48,6 +49,7 @@ class RunComparison:
 
     fail_to_pass: Ids = ()
     new_names: Ids = ()
+    not_reached: Ids = ()
     survived: Ids = ()
     pass_to_pass: Ids = ()
     failing: Ids = ()
@@ -91,6 +93,7 @@ def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool =
     return RunComparison(
         fail_to_pass=_sorted(red["fail_to_pass"]),
         new_names=_sorted(_new_names(runs, red["fail_to_pass"])),
+        not_reached=_sorted(_not_reached(runs, red["fail_to_pass"])),
         not_judged=_sorted(red["not_judged"]),
         failing=_sorted(failing),
         removed=_sorted(_removed(runs, before)),
@@ -197,6 +200,13 @@ def _new_names(runs: Runs, ids: Collection[str]) -> set[str]:
     said = {case.id: case.message for case in runs.red.cases}
     unbuilt = {id_ for id_ in ids if id_ not in said and runs.new.units.get(id_, "") in runs.red.unbuilt}
     return unbuilt | {id_ for id_ in ids if any(map(_is_of_a_name, said.get(id_, "").splitlines()))}
+
+
+def _not_reached(runs: Runs, ids: Collection[str]) -> set[str]:
+    """Those that the run without the change did not come to: their file ended before them, or a test that makes them."""
+    if runs.red is None:
+        return set()
+    return {id_ for id_ in {*ids} - runs.red.outcomes.keys() if runs.new.units.get(id_, "") not in runs.red.unbuilt}
 
 
 def _is_of_a_name(line: str) -> bool:
