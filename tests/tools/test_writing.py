@@ -211,6 +211,13 @@ def test_changes_are_reviewed_from_step_13_on(client: Client) -> None:
     assert [row["path"] for row in client.review()["results"]] == ["app.py"]
 
 
+def test_tests_come_behind_what_they_test(client: Client) -> None:
+    """Found by an agent: the first page held tests, and the end of the list, the product, was overlooked."""
+    client.reported()
+    (client.root / "a_test.py").write_text("def test_main():\n    assert True\n")
+    assert [row["path"] for row in client.review()["results"]] == ["app.py", "a_test.py"]
+
+
 def test_what_is_committed_was_looked_at_as_it_is(client: Client) -> None:
     client.reported()
     client.review()

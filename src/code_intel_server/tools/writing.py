@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from code_intel_server.codebase.files.roles import is_test_file
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow.checks.judgement import (
     REASON_LENGTH,
@@ -176,6 +177,7 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         characters=budget,
         needs_reason=lambda change: uncompared(state, ports, change),
         without=without,
+        last=is_test_file,
     )
     if wanted and not page.total and changes:
         raise Rejected(

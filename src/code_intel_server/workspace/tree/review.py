@@ -71,9 +71,12 @@ def review(
     tasks: Mapping[str, str] | None = None,
     needs_reason: NeedsReason | None = None,
     without: Collection[str] = (),
+    last: Callable[[str], bool] = lambda _: False,
     characters: int = PAGE_CHARACTERS,
 ) -> ReviewPage:
-    """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder, `without` leaves paths out.
+    """List what differs between two snapshots, in the order of paths, those that are `last` behind all others.
+
+    `path` limits it to a file or folder, `without` leaves paths out.
 
     A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
     list a diff is cut at `DIFF_CHARACTERS`, but for a small change, and of many files only counted; that of a file which is
@@ -81,7 +84,7 @@ def review(
     `tasks` maps paths to the task in which they changed.
     """
     changes = (change for change in tree.changes(base, now) if change.path not in without and _within(change, path))
-    chosen = sorted(changes, key=lambda change: change.path)
+    chosen = sorted(changes, key=lambda change: (last(change.path), change.path))
     alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
     most = characters if alone or is_small(tree, (base, now), chosen) else DIFF_CHARACTERS
     if len(chosen) > MANY or sum(_changed_lines(change) > LONG_LINES for change in chosen) > MANY_LONG:
