@@ -40,6 +40,7 @@ from code_intel_server.workspace.values import (
 )
 
 _OURS = re.compile(r"^(?=[ \t>]*code-intel-[\w-]+[ \t]*:)", re.IGNORECASE | re.MULTILINE)
+_LATER = "these lines are gone since a later round, which may do it elsewhere"
 """Where a line of a message begins that reads like one of our trailers: it becomes a quotation."""
 
 
@@ -89,7 +90,7 @@ def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> t
     found = undone(turn, now, left)
     state = turn.state
     lost = [one for one in found if not one.reason and one.task_id in state.round_tasks]
-    state.undone = {str(one): one.reason or "in a later round" for one in found if one not in lost}
+    state.undone = {str(one): one.reason or _LATER for one in found if one not in lost}
     state.reworked = reworked(turn, now, found)
     if not lost:
         return None
