@@ -198,11 +198,11 @@ class _Walk:
 
     def _between(self, gap: bytes, at: int, end: int, bounds: int) -> None:
         """Text that the grammar gives no node, up to 1-based line `end`."""
-        if gap.strip():
-            line = end - gap.count(b"\n")
-            free = ("\\", ";") if self._language in ENDS_ON_ITS_OWN else ("\\",)
-            for word in (one for one in gap.decode("utf-8", "replace").split() if one not in free):
-                self._take(word, line, at, bounds)
+        free = ("\\", ";") if self._language in ENDS_ON_ITS_OWN else ("\\",)
+        for number, line in enumerate(gap.decode("utf-8", "replace").split("\n"), end - gap.count(b"\n")):
+            for word in line.split():
+                if word not in free:
+                    self._take(word, number, at, bounds)
 
     def _leaves(self, node: "Node", bounds: int, *, stub: bool = False) -> None:
         """A node's text as it is, line by line; in markup its words."""
