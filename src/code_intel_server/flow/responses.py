@@ -5,6 +5,7 @@ as before, and the answer names the call that repeats them. What a lost answer i
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -313,7 +314,16 @@ def refusal(
     """Why a submit was refused, and where the session still stands, whose instruction is `known` or not."""
     still = reinstruction(state, contract, ports) if known else current_step(state, contract, ports)
     still["current_phase"] = str(state.phase)
-    return refused(contract.message(error.key, error.params), still, error) | extra
+    return refused(message_of(contract, error), still, error) | extra
+
+
+def message_of(contract: Contract, error: CodeIntelError) -> Message:
+    """What an error says; a phase's own message about what failed below it goes on with what to do about that."""
+    message, cause = contract.message(error.key, error.params), error.__cause__
+    if not isinstance(cause, CodeIntelError) or not cause.key.startswith("tool_errors."):
+        return message
+    told = (message.instruction, contract.message(cause.key, cause.params).instruction)
+    return replace(message, instruction=" ".join(filter(None, told)))
 
 
 def refused(message: Message, still: Fields, error: CodeIntelError) -> Fields:

@@ -137,7 +137,7 @@ class Guard:
         active = sessions.active
         contract = active.settings.contract if active else self._current.contract()
         try:
-            message = contract.message(error.key, error.params)
+            message = responses.message_of(contract, error)
         except KeyError:
             _LOG.error("the contract has no message %s", error.key)
             message = contract.message(

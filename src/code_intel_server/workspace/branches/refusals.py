@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from code_intel_server.errors import CodeIntelError, Rejected, UserActionNeeded
 
 _WITHOUT_OUTPUT = {
+    "tool_errors.generic.checkpoint_not_saved": "the session could not be saved: {error}",
+    "tool_errors.generic.state_unavailable": "{path} cannot be used: {error}",
     "tool_errors.git.changed_meanwhile": "{path} was changed by somebody while it was being put back",
     "tool_errors.git.failed": "{command} failed without a word",
     "tool_errors.git.folder_unsafe": "{path} is a link that leads somewhere else",
