@@ -200,9 +200,15 @@ def test_a_shipped_git_directory_cannot_turn_our_folder_against_us(repo: Repo, t
     assert not (repo.path / ".git/code-intel/tree/commondir").exists()
 
 
-def test_our_folder_is_never_followed_elsewhere(repo: Repo, tmp_path: Path) -> None:
+@pytest.mark.parametrize("outside", ["outside", "nowhere", ""])
+def test_our_folder_is_never_followed_elsewhere_and_no_file_is_taken_for_it(
+    repo: Repo, tmp_path: Path, outside: str
+) -> None:
     (tmp_path / "outside").mkdir()
-    (repo.path / ".git/code-intel").symlink_to(tmp_path / "outside")
+    if outside:
+        (repo.path / ".git/code-intel").symlink_to(tmp_path / outside)
+    else:
+        repo.write(".git/code-intel", "")
     with pytest.raises(UserActionNeeded) as caught:
         TreeJudge(repo.path).snapshot()
     assert caught.value.key == "tool_errors.git.folder_unsafe"

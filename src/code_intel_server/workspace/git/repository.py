@@ -3,6 +3,7 @@
 Text of an agent reaches git only as standard input, after validation, or behind `--`; never as an option.
 """
 
+import contextlib
 import os
 import re
 import time
@@ -263,12 +264,13 @@ class Git:
     def own_folder(self) -> Path:
         """`<git-dir>/code-intel`, where we keep what is ours; made where it is missing.
 
-        Raises UserActionNeeded('tool_errors.git.folder_unsafe') where it is a link: a git directory that was unpacked
-        from somewhere must not make us write elsewhere.
+        Raises UserActionNeeded('tool_errors.git.folder_unsafe') where it is a link, or no folder: a git directory that was
+        unpacked from somewhere must not make us write elsewhere.
         """
         folder = self.at.git_dir / "code-intel"
-        folder.mkdir(exist_ok=True)
-        if folder.is_symlink():
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(exist_ok=True)
+        if folder.is_symlink() or not folder.is_dir():
             raise UserActionNeeded("tool_errors.git.folder_unsafe", path=str(folder))
         return folder
 

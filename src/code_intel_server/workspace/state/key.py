@@ -11,7 +11,7 @@ import stat
 import time
 from pathlib import Path
 
-from code_intel_server.errors import state_unavailable
+from code_intel_server.errors import folder_taken, state_unavailable
 from code_intel_server.workspace.files import make_folder, sync, sync_folder, write_all
 
 KEY_BYTES = 32
@@ -39,7 +39,8 @@ def private_folder(git_folder: Path | None, root: Path) -> Path:
 def load_key(folder: Path) -> bytes:
     """The 32 bytes of `folder`'s key, made on first use; any number of processes that ask at once get the same.
 
-    A key torn by a crash is made anew. Raises Unavailable('tool_errors.generic.state_unavailable').
+    A key torn by a crash is made anew. Raises Unavailable('tool_errors.generic.state_unavailable'), or with
+    `state_folder_unsafe` of the same section where something else stands in the folder's place.
     """
     try:
         make_folder(folder, 0o700)
@@ -51,6 +52,8 @@ def load_key(folder: Path) -> bytes:
             return _filled(descriptor, folder)
         finally:
             os.close(descriptor)
+    except FileExistsError as error:
+        raise folder_taken(folder) from error
     except OSError as error:
         raise state_unavailable(folder / "key", error) from error
 

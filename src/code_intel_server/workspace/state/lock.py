@@ -16,7 +16,7 @@ from pathlib import Path
 
 from code_intel_server.common.locks import noted_by_holder, take_lock
 from code_intel_server.common.printable import printable
-from code_intel_server.errors import UserActionNeeded, state_unavailable
+from code_intel_server.errors import UserActionNeeded, folder_taken, state_unavailable
 from code_intel_server.workspace.files import make_folder, write_all
 
 _INFO_BYTES = 32 * 1024
@@ -65,7 +65,8 @@ class ProjectLock:
         """Take the lock, or keep it under a new session id.
 
         Raises UserActionNeeded('tool_errors.start_session.project_locked') with who holds it and since when, and
-        Unavailable('tool_errors.generic.state_unavailable') where the system cannot lock.
+        Unavailable('tool_errors.generic.state_unavailable') where the system cannot lock, or `state_folder_unsafe` of the same
+        section where something else stands in the folder's place.
         """
         try:
             if self._descriptor is None or not self.held():
@@ -73,6 +74,9 @@ class ProjectLock:
                 self._descriptor = self._taken()
             since = datetime.now(UTC).isoformat(timespec="seconds")
             self._tell(Owner(os.getpid(), since, session_id, _host(), self._root))
+        except FileExistsError as error:
+            self.release()
+            raise folder_taken(self._path.parent) from error
         except OSError as error:
             self.release()
             raise state_unavailable(self._path, error) from error
