@@ -46,7 +46,9 @@ def _ripgrep(root: Path) -> Finding:
         program = ripgrep.ripgrep_program()
     except Unavailable:
         return bad("ripgrep", "not found", f"install it: {_install('ripgrep')}")
-    return good("ripgrep", f"{_version([program, '--version'], root)} ({program})")
+    if not (said := _version([program, "--version"], root)):
+        return bad("ripgrep", f"{program} cannot be started", f"install it: {_install('ripgrep')}")
+    return good("ripgrep", f"{said} ({program})")
 
 
 def _ctags(root: Path) -> Finding:
