@@ -62,10 +62,7 @@ def record_outcome(
 
     A failure takes back what an earlier success of the same session put there.
     """
-    try:
-        verdict = UserVerdict(outcome.strip().lower())
-    except ValueError as error:
-        raise Rejected("tool_errors.record_outcome.outcome_invalid") from error
+    verdict = UserVerdict(outcome)
     known = finished_sessions(services)
     wanted = session_id or (known[0] if known else None)
     if wanted is None:

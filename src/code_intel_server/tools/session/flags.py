@@ -1,10 +1,10 @@
-"""Flags and intent as clients send them: booleans by name, a gate level, the long spellings of v1.16 (SPEC 3.2)."""
+"""Flags as clients send them: booleans by name, a gate level, the long spellings of v1.16 (SPEC 3.2)."""
 
 from collections.abc import Mapping
 from dataclasses import fields
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.phases import CONFLICTS, FLAG_ALIASES, FLAG_NAMES, Flags, GateLevel, Intent
+from code_intel_server.flow.phases import CONFLICTS, FLAG_ALIASES, FLAG_NAMES, Flags, GateLevel
 
 _LANES = frozenset({"gate_level", "fast", "quick", "only_verify", "only_explore"})
 _GATES = {"full": GateLevel.FULL, "f": GateLevel.FULL, "auto": GateLevel.AUTO, "a": GateLevel.AUTO}
@@ -34,14 +34,6 @@ def parse_flags(given: Mapping[str, object]) -> Flags:
 def chooses_lane(given: Mapping[str, object]) -> bool:
     """Whether a call says how much of the flow it wants, the default included."""
     return any(_name(name) in _LANES and value not in {None, False} for name, value in given.items())
-
-
-def parse_intent(text: str) -> Intent:
-    """The intent of a call. Raises Rejected for any other word."""
-    try:
-        return Intent(text.strip().upper())
-    except ValueError as error:
-        raise Rejected("tool_errors.start_session.intent_invalid") from error
 
 
 _WHY = {

@@ -33,7 +33,7 @@ from code_intel_server.tools.session.answers import changes_so_far, first_answer
 from code_intel_server.tools.session.beginning import fresh, fresh_id
 from code_intel_server.tools.session.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.session.endings import Endings, with_cleaned
-from code_intel_server.tools.session.flags import chooses_lane, parse_flags, parse_intent
+from code_intel_server.tools.session.flags import chooses_lane, parse_flags
 from code_intel_server.tools.session.recovery import idle_worktrees, lost_submits, recoverable, to_restore, unrestorable
 from code_intel_server.tools.session.user_words import Ask, SessionUser, nobody
 from code_intel_server.workspace.branches import lose_worktree, new_worktree, sweep_worktrees
@@ -90,7 +90,7 @@ class Sessions:
         self, query: str, intent: str, flags: Mapping[str, object], progress: ToolProgress = silent, ask: Ask = nobody
     ) -> Fields:
         """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
-        wanted, aim = parse_flags(flags), parse_intent(intent)
+        wanted, aim = parse_flags(flags), Intent(intent)
         check_text({"query": query})
         rebuilt = self._rebuilt(wanted, progress) if wanted.rebuild else None
         if rebuilt is not None and not query.strip() and not wanted.clean:
