@@ -126,12 +126,11 @@ def test_long_lines_are_shown_around_their_match_where_a_page_has_many_of_them(t
         current.services.close()
 
 
-def test_of_several_patterns_each_group_of_lines_names_its_own(current: CurrentProject) -> None:
+def test_the_lines_of_several_patterns_are_one_entry_a_file(current: CurrentProject) -> None:
+    """Found by agents: an entry for each file and pattern took six for one file, and its lines out of their order."""
     answer: dict[str, Any] = {**search_text(current, ["def main", "return", "return 1"], "app.py", 50, 0, regex=False)}
-    assert answer["results"] == [
-        {"path": "app.py", "pattern": "def main", "rows": ["1: def main():"]},
-        {"path": "app.py", "pattern": "return", "also": ["return 1"], "rows": ["2:     return 1"]},
-    ]
+    assert answer["results"] == [{"path": "app.py", "rows": ["1: def main():", "2:     return 1"]}]
+    assert answer["counts"] == {"def main": 1, "return": 1, "return 1": 1}
 
 
 def test_every_file_of_a_folder_comes_once_page_by_page(current: CurrentProject) -> None:

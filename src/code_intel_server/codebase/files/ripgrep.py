@@ -252,16 +252,6 @@ def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:
     return columns
 
 
-def matching_lines(query: Query, text: bytes, cwd: Path) -> tuple[frozenset[int], tuple[str, ...]]:
-    """The numbers (0-based) of those lines of `text` in which the query matches, and what kept the run from being complete."""
-    if not text:
-        return frozenset(), ()
-    # No more than a note of each line is printed: neither long lines nor many matches in one fill the output.
-    done = _judge(query, text, cwd, ("--line-number", "--max-columns=1"))
-    numbers = frozenset(int(found[0][:-1]) - 1 for found in _NUMBER.finditer(done.stdout))
-    return numbers, tuple(_problems(done, SEARCH_SECONDS))
-
-
 def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, ...]]:
     """How many lines of `text` the query matches in, and what kept the run from being complete."""
     done = _judge(query, text, cwd, ("--count",))

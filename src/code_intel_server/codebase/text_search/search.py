@@ -1,11 +1,11 @@
 """search_text: lines that match one or several patterns, most relevant first, counted per pattern (SPEC 2).
 
-All patterns run in one pass over the tree. How many lines each of them matches, and which of them a row does, is then
-asked of ripgrep again, over the matching lines only: exact for every regex it accepts, and a few milliseconds a pattern.
+All patterns run in one pass over the tree. How many lines each of them matches is then asked of ripgrep again, over the
+matching lines only: exact for every regex it accepts, and a few milliseconds a pattern.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
@@ -45,22 +45,14 @@ _OF_A_FILE, _OF_A_ROW = 26, 9
 
 @dataclass(frozen=True, slots=True)
 class TextRow(InFile):
-    """A matching line; `before` and `after` are context. Of several asked `pattern` is the first that it matches, `also` the others."""
+    """A matching line; `before` and `after` are context."""
 
     path: str
     start_line: int
     end_line: int
     text: str
-    pattern: str = ""
-    also: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-
-    @property
-    def heading(self) -> Mapping[str, object]:
-        """The patterns, where there are several."""
-        also = {"also": self.also} if self.also else {}
-        return {"pattern": self.pattern, **also} if self.pattern else {}
 
     def as_row(self) -> str:
         """`12: text`, the lines around it as ripgrep writes them (`11- text`)."""
@@ -115,16 +107,16 @@ def search_text(
     files = globbing.meant(found.files, wanted, attrgetter("path")) if wanted else found.files
     columns, sources = Columns(project.root, query), SourceFiles(project.root)
     on_page = [(match, sources.whole(match)) for match in _on_page(order.by_relevance(columns, files), page)]
-    owned = _owned(project, query, files, [line for _, line in on_page], seconds)
+    counts, problems = _counted(project, query, files, seconds)
     context = min(max(context_lines, 0), MAX_CONTEXT)
     return answer(
-        _rows(sources, columns, on_page, owned.rows, context, several=len(query.patterns) > 1),
+        _rows(sources, columns, on_page, context),
         page,
         sum(file.count for file in files),
         engine=ripgrep.ENGINE,
-        incomplete_because=(*found.problems, *owned.problems),
+        incomplete_because=(*found.problems, *problems),
         skipped=skipped,
-        counts=owned.counts,
+        counts=counts,
         more=found.overflowed,
     )
 
@@ -196,37 +188,23 @@ def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
             return
 
 
-@dataclass(frozen=True, slots=True)
-class _Owned:
-    """How many lines each pattern matches, which patterns each row does, and where that is uncertain."""
-
-    counts: tuple[tuple[str, int], ...]
-    rows: Sequence[tuple[str, ...]]
-    problems: tuple[str, ...] = ()
-
-
-def _owned(
-    project: ProjectScope, query: Query, files: Sequence[FileMatches], lines: Sequence[bytes], seconds: float
-) -> _Owned:
-    """Tell the patterns apart, over all matching lines of `files` and for the rows' `lines`; counts for so many `seconds`."""
+def _counted(
+    project: ProjectScope, query: Query, files: Sequence[FileMatches], seconds: float
+) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """How many lines each pattern matches, counted for so many `seconds`, and where that is uncertain."""
     if len(query.patterns) == 1:
-        return _Owned(((query.patterns[0], sum(file.count for file in files)),), [query.patterns] * len(lines))
+        return ((query.patterns[0], sum(file.count for file in files)),), ()
     deadline = time.monotonic() + seconds
     counts = dict.fromkeys(query.patterns, 0)
-    rows: list[tuple[str, ...]] = [()] * len(lines)
     problems: list[str] = []
-    shown = b"".join(line + b"\n" for line in lines)
     text = b"".join(_whole_lines(project.root, files))
     for pattern in query.patterns:
         if time.monotonic() > deadline:
             problems.append(f"the lines of each pattern were not counted to the end within {seconds:g} s")
             break
-        alone = replace(query, patterns=(pattern,))
-        counts[pattern], why = ripgrep.count_lines(alone, text, project.root)
-        for number in ripgrep.matching_lines(alone, shown, project.root)[0]:
-            rows[number] = (*rows[number], pattern)
+        counts[pattern], why = ripgrep.count_lines(replace(query, patterns=(pattern,)), text, project.root)
         problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in why]
-    return _Owned(tuple(counts.items()), [row or query.patterns[:1] for row in rows], tuple(dict.fromkeys(problems)))
+    return tuple(counts.items()), tuple(dict.fromkeys(problems))
 
 
 def _whole_lines(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
@@ -247,16 +225,13 @@ def _rows(
     sources: SourceFiles,
     columns: Columns,
     on_page: Sequence[tuple[Match, bytes]],
-    owners: Sequence[tuple[str, ...]],
     context: int,
-    *,
-    several: bool,
 ) -> list[TextRow]:
     width = _width([line for _, line in on_page], {match.path for match, _ in on_page})
     long = [number for number, (_, line) in enumerate(on_page) if len(line) > width]
     starts = dict(zip(long, columns.of([on_page[number][1] for number in long]), strict=True))
     rows = []
-    for number, ((match, line), names) in enumerate(zip(on_page, owners, strict=True)):
+    for number, (match, line) in enumerate(on_page):
         above = sources.texts(match.path, range(max(match.line - context, 1), match.line))
         below = sources.texts(match.path, range(match.line + 1, match.line + 1 + context))
         rows.append(
@@ -265,8 +240,6 @@ def _rows(
                 start_line=match.line,
                 end_line=match.line,
                 text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1, width),
-                pattern=names[0] if several else "",
-                also=names[1:],
                 before=tuple(text[:width] for text in above),
                 after=tuple(text[:width] for text in below),
             )
