@@ -396,7 +396,9 @@ class TestReport:
         assert session.error == "failures.READY.range_reused_needs_reason"
 
     @pytest.mark.parametrize("ranges", [("app.py:2-4", "app.py:3"), ("app.py:3", "app.py:2-4")])
-    def test_a_detail_within_another_items_lines_is_its_own_where_the_other_has_more(self, ranges: tuple[str, str]) -> None:
+    def test_a_detail_within_another_items_lines_is_its_own_where_the_other_has_more(
+        self, ranges: tuple[str, str]
+    ) -> None:
         """Found by agents: a function and a detail of it were refused in one order and taken in the other."""
         session = Session().to_ready()
         session.plan("t1", "t2", "t3")
@@ -405,6 +407,15 @@ class TestReport:
             session.report(name, evidence)
             assert session.error == ""
         session.report("t3", "app.py:2-4")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+
+    @pytest.mark.parametrize("ranges", [("app.py:2-3", "app.py:2, app.py:3"), ("app.py:2, app.py:3", "app.py:2-3")])
+    def test_lines_named_one_by_one_are_still_another_items(self, ranges: tuple[str, str]) -> None:
+        session = Session().to_ready()
+        session.plan("t1", "t2")
+        session.edit(text="def main():\n    a = 2\n    return a\n")
+        session.report("t1", ranges[0])
+        session.report("t2", ranges[1])
         assert session.error == "failures.READY.range_reused_needs_reason"
 
     def test_details_do_not_use_up_what_another_item_rests_on(self) -> None:

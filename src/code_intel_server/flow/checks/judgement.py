@@ -8,7 +8,8 @@ no git there are no snapshots, and the file counts as new.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from posixpath import dirname
@@ -261,9 +262,18 @@ class Judge:
         """
         proven: list[UsedRange] = []
         refusals: list[Rejected] = []
-        for reference in self._parse(item):
+        references = self._parse(item)
+        for reference in references:
             try:
-                proven.append(self._accept(task_id, item, reference))
+                used = _used(task_id, item, reference, trivial=self._is_weak(item, reference))
+                if not has_reason(item) and (twin := self._twin(used, references)):
+                    raise Rejected(
+                        "failures.READY.range_reused_needs_reason",
+                        item=item.item,
+                        other_item=twin.item,
+                        evidence=reference,
+                    )
+                proven.append(used)
             except Rejected as refusal:
                 if refusal.key not in _UNPROVEN:
                     raise
@@ -338,24 +348,24 @@ class Judge:
         around = (one for one in self.changes.values() if one.repository and path.startswith(f"{one.path}/"))
         return self.changes.get(path) or next(around, None)
 
-    def _accept(self, task_id: str, item: ChecklistItem, reference: Reference) -> UsedRange:
+    def _is_weak(self, item: ChecklistItem, reference: Reference) -> bool:
+        """Whether a range proves the item only for its reason. Raises Rejected where it proves nothing."""
         change = self._change_of(reference.path)
         if change is not None and self._gone(reference, change):
             total = self._base_lines(change, reference)
             self._in_range(reference, total)
-            return self._used(task_id, item, reference, trivial=False)
+            return False
         if change is not None and (change.link or change.repository):
-            return self._used(task_id, item, reference, trivial=False)
+            return False
         total = self._present_lines(reference)
         if change is not None and _has_no_lines(change, total):
             self._in_range(reference, max(total, 1))
             if change.binary and self.ports.tree.content(self.now, reference.path) is None:
                 self._unread.add(reference.path)
-            return self._used(task_id, item, reference, trivial=False)
-        if total == 0 and reference.start == reference.end == 1:
-            return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
-        self._in_range(reference, total)
-        return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
+            return False
+        if not (total == 0 and reference.start == reference.end == 1):
+            self._in_range(reference, total)
+        return self._weakness(item, reference, change)
 
     def _weakness(self, item: ChecklistItem, reference: Reference, change: Change | None) -> bool:
         """Whether the range passes only for its reason. Raises Rejected where it touches no change, or has no reason."""
@@ -456,31 +466,12 @@ class Judge:
             return False
         return whole and not self.ports.tree.exists(self.now, reference.path)
 
-    def _used(self, task_id: str, item: ChecklistItem, reference: Reference, *, trivial: bool) -> UsedRange:
-        used = UsedRange(
-            task_id=task_id,
-            item=item.item,
-            path=reference.path,
-            start=reference.start,
-            end=reference.end,
-            reason=(item.reason or "").strip()[:REASON_AT_MOST],
-            trivial=trivial,
-        )
-        twin = None if has_reason(item) else self._twin(used)
-        if twin is not None:
-            raise Rejected(
-                "failures.READY.range_reused_needs_reason",
-                item=item.item,
-                other_item=twin.item,
-                evidence=reference,
-            )
-        return used
-
-    def _twin(self, used: UsedRange) -> UsedRange | None:
+    def _twin(self, used: UsedRange, references: Sequence[Reference]) -> UsedRange | None:
         """The item that already rests on the changes of a range, where nothing in it is left for a second one.
 
-        A detail within another item's lines is left to it as long as the other has lines of its own: so the order of two
-        reports changes nothing. In a test file only the very same line: a parametrised test, which has several, holds the cases of several items.
+        A detail within another item's lines is left to it as long as the other has lines of its own, beside all
+        `references` of the item: so the order of two reports changes nothing. In a test file only the very same line: a
+        parametrised test, which has several, holds the cases of several items.
         """
         others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
         if is_test_file(used.path):
@@ -488,21 +479,35 @@ class Judge:
             return next((one for one in others if one_line and (one.start, one.end) == (used.start, used.end)), None)
         change = self.changes.get(used.path)
         mine = spots(change.hunks, used.start, used.end) if change else Spots()
-        if not mine:
+        if change is None or not mine:
             return next((other for other in others if _same(other, used)), None)
-        taken = [(other, self._now_at(other, change)) for other in others]
+        own = (spots(change.hunks, one.start, one.end) for one in references if one.path == used.path)
+        claimed, changed = Spots().union(*own), spots(change.hunks, 1, sys.maxsize)
+        taken = [(other, changed & self._now_at(other)) for other in others]
         full = [
             (other, theirs)
             for other, theirs in taken
-            if theirs & mine and not theirs - mine - Spots().union(*(rest for one, rest in taken if one is not other))
+            if theirs & mine
+            and not theirs - claimed - Spots().union(*(rest for one, rest in taken if one is not other))
         ]
         return full[0][0] if full and not mine - Spots().union(*(theirs for _, theirs in full)) else None
 
-    def _now_at(self, other: UsedRange, change: Change | None) -> Spots:
-        """Where the changes that an earlier report rests on are in the present snapshot."""
-        later = self._later(other).get(other.path)
-        kept = followed(later.hunks if later else (), other.start, other.end)
-        return kept & spots(change.hunks, 1, max(kept)) if change and kept else Spots()
+    def _now_at(self, other: UsedRange) -> Spots:
+        """Where the lines of an earlier report are in the present snapshot."""
+        change = self._later(other).get(other.path)
+        return followed(change.hunks if change else (), other.start, other.end)
+
+
+def _used(task_id: str, item: ChecklistItem, reference: Reference, *, trivial: bool) -> UsedRange:
+    return UsedRange(
+        task_id=task_id,
+        item=item.item,
+        path=reference.path,
+        start=reference.start,
+        end=reference.end,
+        reason=(item.reason or "").strip()[:REASON_AT_MOST],
+        trivial=trivial,
+    )
 
 
 def _meets_old(change: Change, used: UsedRange) -> bool:
