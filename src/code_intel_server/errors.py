@@ -29,9 +29,9 @@ class Unavailable(CodeIntelError):
     """Something that the answer needs cannot be had now (a missing program, a time limit, a damaged index)."""
 
 
-def folder_taken(folder: object) -> Unavailable:
-    """What the server keeps has no place, as something that is no folder stands there."""
-    return Unavailable("tool_errors.generic.state_folder_unsafe", folder=str(folder))
+def folder_taken(folder: object, error: OSError) -> Unavailable:
+    """What the server keeps has no place, as something that is no folder stands there, or on the way there."""
+    return Unavailable("tool_errors.generic.state_folder_unsafe", folder=str(error.filename or folder))
 
 
 def state_unavailable(path: object, error: OSError) -> Unavailable:

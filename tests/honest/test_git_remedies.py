@@ -236,7 +236,7 @@ ROWS = (
     Row("base_unknown", on_a_branch_left_over, nothing, "Choose 'continue'", nothing, {"choice": "continue"}),
     Row("base_unknown", on_a_branch_left_over, nothing, "switch to the right branch", by("switch", "-q", "main")),
     Row("dirty", over_the_users_edit, nothing, "commit or undo them", by("commit", "-qam", "Mine")),
-    Row("hook_failed", at_commit, hook("pre-commit", AGREED), "Fix what it says", lambda stage, _: stage.write(".git/agreed", "")),
+    Row("hook_failed", at_commit, hook("pre-commit", AGREED), "is put right", lambda stage, _: stage.write(".git/agreed", "")),
     Row("staging_failed", with_another_line_end, both(by("config", "core.autocrlf", "input"), by("config", "core.safecrlf", "true")), "put right", by("config", "core.safecrlf", "false")),
     Row("special_file", discarding_a_pipe, nothing, "Remove it", printed_in_shell),
     Row("in_progress", at_commit, begin_a_merge, "finish or abort it", by("merge", "--abort")),
@@ -262,7 +262,9 @@ def test_what_git_refuses_is_put_right_as_it_says(stage: Stage, row: Row) -> Non
     message = MESSAGES[FAMILY + row.key]
     template = re.sub(r"\\{\w+\\}", ".*", re.escape(message.text))
     assert row.key == refused.get("reason") or re.fullmatch(template, refused["message"], re.DOTALL), said
-    assert str(message.instruction) in said and row.says in said, said
+    assert str(message.instruction).removesuffix(".") in said and row.says in said, said
+    around = re.search(r"Files and base branch|When the user has", said)
+    assert around is None or said.index(row.says) < around.start(), "it follows the cause that it is about"
     row.done(stage, said)
     stage.accepted(**(row.then or payload))
 

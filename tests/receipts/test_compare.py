@@ -81,9 +81,9 @@ def test_a_new_test_in_a_file_that_does_not_build_without_the_change_fails_by_no
     assert (out.fail_to_pass, out.new_names) == (("u/n", "v/m"), ("u/n",))
 
 
-def test_a_new_test_that_the_run_without_the_change_did_not_come_to_is_told_from_one_that_failed() -> None:
+def test_a_new_test_that_the_run_without_the_change_did_not_see_is_told_from_one_that_failed() -> None:
     out = compared("u/a+", "u/a+", "u/a+ u/n+ u/m+", "u/a+ u/n-")
-    assert (out.fail_to_pass, out.not_reached) == (("u/m", "u/n"), ("u/m",))
+    assert (out.fail_to_pass, out.not_seen) == (("u/m", "u/n"), ("u/m",))
 
 
 def test_a_test_that_fails_on_the_new_product_is_broken_and_needs_a_reason() -> None:

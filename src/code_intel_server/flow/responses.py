@@ -318,12 +318,19 @@ def refusal(
 
 
 def message_of(contract: Contract, error: CodeIntelError) -> Message:
-    """What an error says; a phase's own message about what failed below it goes on with what to do about that."""
+    """What an error says; in a phase's own message about what failed below it that is followed by what to do about it."""
     message, cause = contract.message(error.key, error.params), error.__cause__
     if not isinstance(cause, CodeIntelError) or not cause.key.startswith("tool_errors."):
         return message
-    told = (message.instruction, contract.message(cause.key, cause.params).instruction)
-    return replace(message, instruction=" ".join(filter(None, told)))
+    remedy = contract.message(cause.key, cause.params).instruction
+    if not remedy or remedy == message.instruction:
+        return message
+    causes = {name: error.params[name] for name in ("errors", "output") if name in error.params}
+    said = {name: f"{str(text).removesuffix('.')}. {remedy.removesuffix('.')}" for name, text in causes.items()}
+    instruction = contract.message(error.key, dict(error.params) | said).instruction
+    if instruction == message.instruction:  # the message has the cause, not the instruction
+        instruction = f"{remedy} {instruction or ''}".strip()
+    return replace(message, instruction=instruction)
 
 
 def refused(message: Message, still: Fields, error: CodeIntelError) -> Fields:

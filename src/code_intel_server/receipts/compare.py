@@ -41,7 +41,7 @@ class RunComparison:
 
     `failing` are tests of the new suite that fail and are neither flaky nor failing before: they refuse a verdict.
     `new_names` are those of `fail_to_pass` that no assertion fails without the change: what they name is not there.
-    `not_reached` are those of `fail_to_pass` of which nothing was seen without the change, though their file was built.
+    `not_seen` are those of `fail_to_pass` of which nothing was seen without the change, though their file was built.
     `survived` are those of `fail_to_pass` that pass where the functions that the change adds or changes do nothing.
     `insensitive` are those that passed before and pass with their assertions turned round, which they did not before:
     shown and no more, for it is chance which tests are drawn, and an honest one can be among these.
@@ -49,7 +49,7 @@ class RunComparison:
 
     fail_to_pass: Ids = ()
     new_names: Ids = ()
-    not_reached: Ids = ()
+    not_seen: Ids = ()
     survived: Ids = ()
     pass_to_pass: Ids = ()
     failing: Ids = ()
@@ -93,7 +93,7 @@ def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool =
     return RunComparison(
         fail_to_pass=_sorted(red["fail_to_pass"]),
         new_names=_sorted(_new_names(runs, red["fail_to_pass"])),
-        not_reached=_sorted(_not_reached(runs, red["fail_to_pass"])),
+        not_seen=_sorted(_not_seen(runs, red["fail_to_pass"])),
         not_judged=_sorted(red["not_judged"]),
         failing=_sorted(failing),
         removed=_sorted(_removed(runs, before)),
@@ -202,8 +202,8 @@ def _new_names(runs: Runs, ids: Collection[str]) -> set[str]:
     return unbuilt | {id_ for id_ in ids if any(map(_is_of_a_name, said.get(id_, "").splitlines()))}
 
 
-def _not_reached(runs: Runs, ids: Collection[str]) -> set[str]:
-    """Those that the run without the change did not come to: their file ended before them, or a test that makes them."""
+def _not_seen(runs: Runs, ids: Collection[str]) -> set[str]:
+    """Those of which the run without the change shows nothing: their file ended before, or what makes them was not there."""
     if runs.red is None:
         return set()
     return {id_ for id_ in {*ids} - runs.red.outcomes.keys() if runs.new.units.get(id_, "") not in runs.red.unbuilt}

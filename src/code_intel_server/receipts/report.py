@@ -27,9 +27,7 @@ UNDECLARED = (
 NO_TEST_CHANGED = "code changed, and no test"
 _NEW_NAMES = "{} of {} in fail_to_pass fail without the change by an import, name or build error, not by an assertion"
 _SURVIVED = "{} of {} in fail_to_pass pass where the functions that this change adds or changes do nothing (survived)"
-_NOT_REACHED = (
-    "{} of {} in fail_to_pass were not reached without the change: their file, or a test around them, ended before"
-)
+_NOT_SEEN = "{} of {} in fail_to_pass were not seen without the change, neither to pass nor to fail"
 _NOT_JUDGED = "not judged: {} tests of files that do not build without the change"
 REFUSAL_BYTES = 2048
 _LISTED_AT_MOST = 40
@@ -68,7 +66,7 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
         notes=[
             *([NO_TEST_CHANGED] if code and not steering else []),
             *([_NEW_NAMES.format(len(found.new_names), len(found.fail_to_pass))] if found.new_names else []),
-            *([_NOT_REACHED.format(len(found.not_reached), len(found.fail_to_pass))] if found.not_reached else []),
+            *([_NOT_SEEN.format(len(found.not_seen), len(found.fail_to_pass))] if found.not_seen else []),
             *([_SURVIVED.format(len(found.survived), len(found.fail_to_pass))] if found.survived else []),
             *([_NOT_JUDGED.format(len(found.not_judged))] if found.not_judged else []),
             *_notes(verdict),

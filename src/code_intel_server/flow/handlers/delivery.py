@@ -40,8 +40,8 @@ from code_intel_server.workspace.values import (
 )
 
 _OURS = re.compile(r"^(?=[ \t>]*code-intel-[\w-]+[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-_LATER = "these lines are gone since a later round, which may do it elsewhere"
 """Where a line of a message begins that reads like one of our trailers: it becomes a quotation."""
+_LATER = "these lines are gone since a later round, which may do it elsewhere"
 
 
 def pre_commit(turn: Turn[CommitPayload]) -> Outcome:

@@ -10,7 +10,7 @@ _WITHOUT_OUTPUT = {
     "tool_errors.generic.state_unavailable": "{path} cannot be used: {error}",
     "tool_errors.git.changed_meanwhile": "{path} was changed by somebody while it was being put back",
     "tool_errors.git.failed": "{command} failed without a word",
-    "tool_errors.git.folder_unsafe": "{path} is a link that leads somewhere else",
+    "tool_errors.git.folder_unsafe": "{path} is a link that leads somewhere else, or no folder",
     "tool_errors.git.hook_failed": "the hook {hook} refused and did not say why",
     "tool_errors.git.index_locked": "another git process has held {path} for {seconds} s",
     "tool_errors.git.missing": "git cannot be started: {reason}",

@@ -53,7 +53,7 @@ def load_key(folder: Path) -> bytes:
         finally:
             os.close(descriptor)
     except FileExistsError as error:
-        raise folder_taken(folder) from error
+        raise folder_taken(folder, error) from error
     except OSError as error:
         raise state_unavailable(folder / "key", error) from error
 

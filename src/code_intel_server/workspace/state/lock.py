@@ -76,7 +76,7 @@ class ProjectLock:
             self._tell(Owner(os.getpid(), since, session_id, _host(), self._root))
         except FileExistsError as error:
             self.release()
-            raise folder_taken(self._path.parent) from error
+            raise folder_taken(self._path.parent, error) from error
         except OSError as error:
             self.release()
             raise state_unavailable(self._path, error) from error
