@@ -6,6 +6,7 @@ import json
 import random
 import re
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from benchmarks.agents.tasks import ARMS
 Run = dict[str, Any]
 PLANNED = ("bare", "lookups", "quick", "auto")
 SEED = 30
+AGAINST_AUTO = {
+    "no_starting": "no starting points",
+    "no_resolution": "references not resolved",
+    "no_red": "new tests not run on the old code",
+    "no_original": "original tests not run on the new code",
+    "9": "the code with what these runs taught mended",
+}
+"""Rounds whose runs are compared with the planned run of auto of the same task."""
 
 HEAD = """# Real agents on real commits
 
@@ -37,7 +46,15 @@ def page(folder: Path) -> str:
     ]
     rows += [_row(run) for run in runs]
     notes = (Path(__file__).parent / "notes.md").read_text(encoding="utf-8")
-    parts = (HEAD, f"{_summary(runs)}\n", f"{_primary(runs)}\n", notes, "\n".join(rows) + "\n", _refusals(runs))
+    parts = (
+        HEAD,
+        f"{_summary(runs)}\n",
+        f"{_primary(runs)}\n",
+        f"{_against_auto(runs)}\n",
+        notes,
+        "\n".join(rows) + "\n",
+        _refusals(runs),
+    )
     return "\n".join(parts)
 
 
@@ -118,6 +135,52 @@ def _summary(runs: list[Run]) -> str:
             f"| {statistics.median(calls):.0f}, {max(calls)} | {statistics.median(size):.1f}, {max(size):.1f} |"
         )
     return "\n".join(lines)
+
+
+def _against_auto(runs: list[Run]) -> str:
+    """Auto with a part of the server off, or mended, beside the planned auto of the same tasks."""
+    lines = [
+        "| auto, but | tasks | hidden tests | obligations | minutes × auto's, median | calls | KB | refusals |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    named = {run["name"]: run for run in runs}
+    for round_, what in AGAINST_AUTO.items():
+        some = [run for run in runs if run["name"].endswith(f"-auto-{round_}")]
+        if not some:
+            continue
+        beside = [named[f"{run['task']}-auto-p1"] for run in some]
+        ratio = statistics.median(a["minutes"] / b["minutes"] for a, b in zip(some, beside, strict=True))
+        lines.append(
+            f"| {what} | {len(some)} | {_passed(some)} ({_passed(beside)}) | {_met(some)} ({_met(beside)}) | {ratio:.2f} "
+            f"| {_typical(some, _calls)} ({_typical(beside, _calls)}) | {_typical(some, _size)} ({_typical(beside, _size)}) "
+            f"| {_refused(some)} ({_refused(beside)}) |"
+        )
+    return "\n".join([*lines, "", "In brackets the planned auto of the same tasks; calls and KB are medians."])
+
+
+def _passed(runs: list[Run]) -> int:
+    return sum(run["hidden"] == "pass" for run in runs)
+
+
+def _met(runs: list[Run]) -> str:
+    met = [held for run in runs for held in run["obligations"].values()]
+    return f"{sum(met)} of {len(met)}"
+
+
+def _refused(runs: list[Run]) -> int:
+    return sum(len(run["refusals"]) for run in runs)
+
+
+def _calls(run: Run) -> float:
+    return sum(run["calls"].values())
+
+
+def _size(run: Run) -> float:
+    return round(run["bytes"] / 1000, 1)
+
+
+def _typical(runs: list[Run], of: Callable[[Run], float]) -> str:
+    return f"{statistics.median(map(of, runs)):.3g}"
 
 
 def _refusals(runs: list[Run]) -> str:
