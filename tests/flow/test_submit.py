@@ -782,7 +782,7 @@ class TestVerification:
         assert answer["phase"] == "SESSION_COMPLETE"
         assert f"Verification {said}" in str(answer["message"])
         verification = "none" if passed else "not passed"
-        assert f"1 step(s), 1 accepted submit(s); verification: {verification}." in str(answer["instruction"])
+        assert f"1 step(s); verification: {verification}." in str(answer["instruction"])
 
     def test_procedures_that_only_the_package_has_are_sent_as_text(self) -> None:
         session = Session(world=World(packaged_prompts=True)).to_ready().to_verify()
@@ -827,8 +827,10 @@ class TestPreCommit:
 
     def test_what_the_impact_asked_to_verify_is_changed_explained_or_undecided(self) -> None:
         session = self.at()
+        assert "must_verify" not in session.status()["expected_payload"]  # type: ignore[operator]
         session.world.call("analyze_impact", asks=("a1 app.py:1", "b2 use.py:3", "c3 docs/use.md:9", "d4 far.py:2"))
         left = ["b2 use.py:3", "c3 docs/use.md:9", "d4 far.py:2"]
+        assert "must_verify" in session.status()["expected_payload"]  # type: ignore[operator]
         assert session.status()["must_verify"] == left, "what can be said of them is asked for before the commit"
         said = {"b2": "calls it with one argument as before", "d4": "changed"}
         answer = session.commit("app.py", must_verify=said)
@@ -1376,7 +1378,7 @@ class TestEndings:
         answer = session.send(needs_impact_analysis=False, reason=REASON)
         assert answer["phase"] == "SESSION_COMPLETE"
         assert "Exploration complete" in str(answer["message"])
-        assert "6 step(s), 6 accepted submit(s); verification: not part of this session." in str(answer["instruction"])
+        assert "6 step(s); verification: not part of this session." in str(answer["instruction"])
         assert answer["call"] == "none"
 
     def test_quick_ends_with_the_verdict_and_makes_no_branch(self) -> None:
@@ -1388,9 +1390,7 @@ class TestEndings:
         assert session.world.current == "main"
         answer = session.send(passed=True, verifier_used="tests", details="green")
         assert "(--quick)" in str(answer["message"])
-        assert "5 step(s), 5 accepted submit(s); 1 of 1 tasks completed; verification: none; skipped" in str(
-            answer["instruction"]
-        )
+        assert "5 step(s); 1 of 1 tasks completed; verification: none; skipped" in str(answer["instruction"])
 
     def test_quick_without_verification_ends_with_the_completion(self) -> None:
         session = Session(Flags(quick=True, no_doc=True, no_verify=True))

@@ -85,19 +85,23 @@ def current_step(state: SessionState, contract: Contract, ports: Ports, *, first
     """Where the session is and what to do there; the `first` time an agent hears it with the rule of compaction_count."""
     wording = variant(state, ports)
     text = contract.phase(state.place.contract_key, wording)
+    material = _material(state, contract, ports)
+    expected = _expected(text, state, contract, first=first)
+    if state.phase is Phase.PRE_COMMIT and not material:
+        del expected["must_verify"]  # nothing is open
     fields: Fields = {
         "success": True,
         "session_id": state.session_id,
         "phase": str(state.phase),
         "step": state.place.step,
         "instruction": text.instruction.rstrip(),
-        "expected_payload": _expected(text, state, contract, first=first),
+        "expected_payload": expected,
         "call": "submit_phase",
         "compaction_count": state.compaction_count,
     }
     if resources := _resources(state, ports, text):
         fields["resources"] = [*resources]
-    fields |= _prompts(state, ports, text) | _ahead(state, contract, ports) | _material(state, contract, ports)
+    fields |= _prompts(state, ports, text) | _ahead(state, contract, ports) | material
     if hints := [say(contract, note) for note in _standing_hints(state, ports, wording)]:
         fields["hints"] = [*hints]
     if state.handed_over:
@@ -401,7 +405,7 @@ def finished(
 def account_of(state: SessionState) -> str:
     """What happened, in one paragraph of figures."""
     done = sum(task.status is TaskStatus.COMPLETED for task in state.tasks)
-    parts = [f"{len(state.completed_steps)} step(s), {state.submits} accepted submit(s)"]
+    parts = [f"{len(state.completed_steps)} step(s)"]
     if state.tasks:
         parts.append(f"{done} of {len(state.tasks)} tasks completed")
     if state.commits:
