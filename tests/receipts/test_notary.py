@@ -240,6 +240,22 @@ def test_nodes_own_runner_reports_from_below_a_shell(repo: Repo) -> None:
     assert found.fail_to_pass == found.broken == ("add.test.js > adds",)
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+def test_a_failure_that_node_cannot_pass_on_leaves_the_tests_behind_it_to_be_seen(repo: Repo) -> None:
+    """Found by an agent: the reporter ended with the first such failure, and new tests behind it were all taken for failing."""
+    begin = "const t = require('node:test'), a = require('node:assert'), fixed = require('./fixed.js')\n"
+    repo.write("fixed.js", "module.exports = false\n")
+    repo.write("a.test.js", begin + "t('old', () => {})\n")
+    repo.commit("one")
+    repo.write("fixed.js", "module.exports = true\n")
+    tests = "t('keys', () => a.deepEqual(fixed ? [] : [Symbol('key')], []))\nt('guard', () => {})\nt('old', () => {})\n"
+    repo.write("a.test.js", begin + tests)
+    repo.commit("two")
+    notary = Notary(_git(repo), [VerifyCommand(argv=("node", "--test"))])
+    found = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")).receipt
+    assert (found.fail_to_pass, found.not_seen, found.pass_to_pass) == (("a.test.js > keys",), (), ("a.test.js > old",))
+
+
 def test_a_checkout_has_exactly_the_tree_with_the_old_tests_over_it(repo: Repo, tmp_path: Path) -> None:
     base = repo.git("rev-parse", "HEAD")
     repo.write("calc.py", FIXED)

@@ -4,6 +4,7 @@
 'use strict'
 const fs = require('node:fs')
 const path = require('node:path')
+const { inspect } = require('node:util')
 const settings = JSON.parse(fs.readFileSync(path.join(__dirname, 'settings.json'), 'utf8'))
 let jestVersion = ''
 const { results, canary, root, only } = settings
@@ -25,8 +26,14 @@ function unit(file) {
 function named(file, titles) {
   return [unit(file), ...titles].join(BETWEEN)
 }
+// What was thrown may be anything, also what neither is an error nor becomes text: a reporter that throws ends the run.
 function message(error) {
-  return String((error && (error.stack || error.message)) || error || '').slice(-1500)
+  try {
+    const said = (error && (error.stack || error.message)) || error || ''
+    return (typeof said === 'string' ? said : inspect(said)).slice(-1500)
+  } catch {
+    return 'an error that cannot be shown'
+  }
 }
 
 // The body of the test that must fail: it does by each assertion that tests use, or it passes.

@@ -2,7 +2,7 @@
 import path from 'node:path'
 import hook from './node_results.cjs'
 
-const { named, unit, wantsFile, write } = hook
+const { message: shown, named, unit, wantsFile, write } = hook
 
 const isFile = ({ nesting, name, file }) => nesting === 0 && path.resolve(name) === file
 
@@ -23,8 +23,8 @@ export default async function* (source) {
       if (whole && !wantsFile(data.file)) continue
       const error = data.details?.error
       const cause = error?.cause ?? error
-      const message = type === 'test:fail' ? String(cause?.stack ?? cause).slice(-1500) : ''
-      const said = late.get(data.file) || diagnosed || String(error?.message ?? '')
+      const message = type === 'test:fail' ? shown(cause) : ''
+      const said = late.get(data.file) || diagnosed || shown(error?.message)
       if (whole) late.delete(data.file)
       if (whole && (said || type === 'test:fail')) write({ event: 'unbuilt', unit: unit(data.file), message: said.slice(0, 500) })
       diagnosed = ''
