@@ -50,8 +50,10 @@ def page(folder: Path) -> str:
         HEAD,
         f"{_summary(runs)}\n",
         f"{_primary(runs)}\n",
+        f"{_judged(runs)}\n",
         f"{_against_auto(runs)}\n",
         notes,
+        f"{_tools(runs)}\n",
         "\n".join(rows) + "\n",
         _refusals(runs),
     )
@@ -134,6 +136,54 @@ def _summary(runs: list[Run]) -> str:
             f"| {statistics.median(run['minutes'] for run in some):.1f} | {f'{statistics.median(ratios):.2f}' if ratios else 'no pair'} "
             f"| {statistics.median(calls):.0f}, {max(calls)} | {statistics.median(size):.1f}, {max(size):.1f} |"
         )
+    return "\n".join(lines)
+
+
+def _judged(runs: list[Run]) -> str:
+    """What blind readers found in the planned runs (`judged.json`): needless changes, and refusals that were false blocks.
+
+    Of a diff that both readers judged the mean counts.
+    """
+    found = json.loads((Path(__file__).parent / "judged.json").read_text(encoding="utf-8"))
+    needless = {name: statistics.fmean(row[0] for row in one["needless"]) for name, one in found.items()}
+    named = {run["name"]: run for run in runs}
+    tasks = sorted({named[name]["task"] for name in found})
+    draw = random.Random(SEED)
+    lines = [
+        "| planned, arm | needless changes a run | less bare (95 %); runs with fewer, more | changed lines, median | refusals: right, false, unclear | runs with a false block |",
+        "|---|---|---|---|---|---|",
+    ]
+    for arm in PLANNED:
+        names = [f"{task}-{arm}-p1" for task in tasks]
+        less = [needless[name] - needless[f"{task}-bare-p1"] for name, task in zip(names, tasks, strict=True)]
+        means = sorted(statistics.fmean(draw.choices(less, k=len(less))) for _ in range(10_000))
+        interval = f"{statistics.fmean(less):+.2f} ({means[250]:+.2f} to {means[9749]:+.2f})"
+        signs = f"{sum(one < 0 for one in less)}, {sum(one > 0 for one in less)}"
+        said = [[row[0] for row in found[name].get("refusals", [])] for name in names]
+        counts = collections.Counter(itertools.chain.from_iterable(said))
+        changed = (sum(map(int, re.findall(r"(\d+) (?:ins|del)", named[name]["diff"]))) for name in names)
+        lines.append(
+            f"| {arm} | {statistics.fmean(needless[name] for name in names):.2f} "
+            f"| {'' if arm == 'bare' else f'{interval}; {signs}'} | {statistics.median(changed):.0f} "
+            f"| {counts['right']}, {counts['false']}, {counts['unclear']} | {sum('false' in one for one in said)} |"
+        )
+    return "\n".join(lines)
+
+
+def _tools(runs: list[Run]) -> str:
+    """How often the planned runs called each tool, and in how many runs."""
+    used = {
+        arm: [run["calls"] for run in runs if run["arm"] == arm and run["name"].endswith("-p1")] for arm in PLANNED[1:]
+    }
+    every: collections.Counter[str] = collections.Counter()
+    for run in itertools.chain.from_iterable(used.values()):
+        every.update(run)
+    lines = [f"| tool: calls, runs | {' | '.join(used)} |", "|---|---|---|---|"]
+    for tool, _ in every.most_common():
+        cells = (
+            f"{sum(run.get(tool, 0) for run in some)}, {sum(tool in run for run in some)}" for some in used.values()
+        )
+        lines.append(f"| {tool} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
