@@ -111,15 +111,15 @@ GUARDS = (
     Guard(
         "a range proves one item",
         JUDGE,
-        "        twin = None if has_reason(item) else self._twin(used)",
-        "        twin = None",
+        "                if not has_reason(item) and (twin := self._twin(used, references)):",
+        "                if not has_reason(item) and (twin := None):",
         "the_range_of_another_task",
     ),
     Guard(
         "padding adds nothing",
         JUDGE,
-        "        if not mine - frozenset().union(*taken.values()):",
-        "        if any(_same(other, used) for other in others):",
+        "        return full[0][0] if full and not mine - Spots().union(*(theirs for _, theirs in full)) else None",
+        "        return next((other for other in others if _same(other, used)), None)",
         "padded",
     ),
     Guard(
