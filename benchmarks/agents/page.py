@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks import plots
 from benchmarks.agents.tasks import ARMS
+from benchmarks.plots import Series
 
 Run = dict[str, Any]
 PLANNED = ("bare", "lookups", "quick", "auto")
@@ -51,6 +53,7 @@ def page(folder: Path) -> str:
         f"{_summary(runs)}\n",
         f"{_primary(runs)}\n",
         f"{_judged(runs)}\n",
+        f"{_plots(runs)}\n",
         f"{_against_auto(runs)}\n",
         notes,
         f"{_tools(runs)}\n",
@@ -161,13 +164,38 @@ def _judged(runs: list[Run]) -> str:
         signs = f"{sum(one < 0 for one in less)}, {sum(one > 0 for one in less)}"
         said = [[row[0] for row in found[name].get("refusals", [])] for name in names]
         counts = collections.Counter(itertools.chain.from_iterable(said))
-        changed = (sum(map(int, re.findall(r"(\d+) (?:ins|del)", named[name]["diff"]))) for name in names)
+        changed = (_changed(named[name]) for name in names)
         lines.append(
             f"| {arm} | {statistics.fmean(needless[name] for name in names):.2f} "
             f"| {'' if arm == 'bare' else f'{interval}; {signs}'} | {statistics.median(changed):.0f} "
             f"| {counts['right']}, {counts['false']}, {counts['unclear']} | {sum('false' in one for one in said)} |"
         )
     return "\n".join(lines)
+
+
+def _plots(runs: list[Run]) -> str:
+    """Draws minutes and changed lines of the planned runs; returns the links to the pictures."""
+    shares = (10, 25, 50, 75, 90)
+    links = []
+    for name, what, of in (("minutes", "minutes", _minutes), ("lines", "changed lines", _changed)):
+        series = []
+        for arm in PLANNED:
+            some = sorted(of(run) for run in runs if run["name"].endswith(f"-{arm}-p1"))
+            series.append(Series(arm, [(share, some[len(some) * share // 100]) for share in shares]))
+        title = f"The planned runs: {what}"
+        plots.draw(
+            Path(__file__).parents[1] / f"agents_{name}.svg", title, "% of the tasks that took no more", what, series
+        )
+        links.append(f"![{title}](agents_{name}.svg)")
+    return "\n".join(links)
+
+
+def _minutes(run: Run) -> float:
+    return float(run["minutes"])
+
+
+def _changed(run: Run) -> float:
+    return sum(map(int, re.findall(r"(\d+) (?:ins|del)", run["diff"])))
 
 
 def _tools(runs: list[Run]) -> str:
