@@ -369,7 +369,7 @@ def test_a_conflict_is_resolved_by_hand(stage: Stage) -> None:
     stage.committed()
     on_base(stage, "app.py", APP.replace("return 1", "return 3", 1))
     answer = stage.agent.submit(summary="Merged.")
-    assert "merge the base branch into the task branch, resolve, commit there, and submit again" in answer["remedy"]
+    assert "Merge the base branch into the task branch, resolve, commit there, and submit again" in answer["remedy"]
     stage.git("merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge main", "main")
     merged(stage)
     assert "return 2" in stage.read("app.py")

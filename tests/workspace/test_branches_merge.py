@@ -488,4 +488,5 @@ def test_what_keeps_a_session_from_being_saved_is_said_in_words(work: Work) -> N
 
     work.intents = Full()
     details = work.refused()
-    assert (details["output"], "error" in details) == ("No space left on device", False)
+    said = "the session could not be saved: No space left on device"
+    assert (details["output"], "error" in details) == (said, False)
