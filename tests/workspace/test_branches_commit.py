@@ -497,10 +497,13 @@ def test_an_edit_that_comes_between_archive_and_discard_is_not_lost(
     assert (repo.read("a.py"), repo.read("b.py")) == ("one = 'shelved'\n", "two = 'edited meanwhile'\n")
 
 
-def test_a_filter_that_fails_at_a_discard_leaves_the_files(work: Work) -> None:
+@pytest.mark.parametrize("broken", ["clean", "smudge"])
+def test_a_filter_that_fails_at_a_discard_leaves_the_files(work: Work, broken: str) -> None:
+    """Git names the one filter in quotes, the other without, behind a line that names the program."""
     repo = work.repo
     repo.write(".gitattributes", "*.py filter=broken\n")
-    repo.git("config", "filter.broken.smudge", "false")
+    for way in ("clean", "smudge"):
+        repo.git("config", f"filter.broken.{way}", "false" if way == broken else "cat")
     repo.git("config", "filter.broken.required", "true")
     repo.write("a.py", "one = 'mine'\n")
     with pytest.raises(Rejected) as caught:

@@ -39,7 +39,6 @@ DIFFERING = ("diff-tree", "-r", "--no-renames", "--name-only", "--ignore-submodu
 LOCK_PATIENCE_SECONDS = 10.0
 ARGUMENT_BYTES = 100_000
 
-_FILTER_FAILED = re.compile(r"filter '([^'\n]{1,500})' failed|remote end hung up")
 _NAME = re.compile(rb"[^\0]+")
 _OID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _SAFE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}\Z")
@@ -134,12 +133,14 @@ class Git:
         Of a program that is missing git says either which filter failed or, where that ended sooner, that it "hung up".
         """
         said = "" if done.ok else output_of(done)
-        if (failed := _FILTER_FAILED.search(said)) is None:
+        hung_up = "remote end hung up" in said
+        if not (hung_up or "filter " in said):
             return
         listed = self.run("config", "--get-regexp", r"^filter\..+\.(process|clean|smudge)$").text().splitlines()
         for setting, _, command in (row.partition(" ") for row in listed):
             name, program = setting.removeprefix("filter.").rpartition(".")[0], command.partition(" ")[0]
-            if program and (name == failed[1] or (not failed[1] and program in said)):
+            failed = any(f"filter {word} failed" in said for word in (name, f"'{name}'"))
+            if program and (failed or (hung_up and program in said)):
                 raise Rejected("tool_errors.git.filter_failed", filter=name, program=program, output=said)
 
     def text(self, *arguments: str, manner: Manner = Manner.READ, stdin: bytes | None = None) -> str:
