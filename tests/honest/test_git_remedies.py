@@ -237,6 +237,7 @@ ROWS = (
     Row("base_unknown", on_a_branch_left_over, nothing, "switch to the right branch", by("switch", "-q", "main")),
     Row("dirty", over_the_users_edit, nothing, "commit or undo them", by("commit", "-qam", "Mine")),
     Row("hook_failed", at_commit, hook("pre-commit", AGREED), "is put right", lambda stage, _: stage.write(".git/agreed", "")),
+    Row("signing_failed", at_commit, both(by("config", "commit.gpgSign", "true"), by("config", "gpg.program", "false")), "No commit is made unsigned", printed("config")),
     Row("staging_failed", with_another_line_end, both(by("config", "core.autocrlf", "input"), by("config", "core.safecrlf", "true")), "put right", by("config", "core.safecrlf", "false")),
     Row("special_file", discarding_a_pipe, nothing, "Remove it", printed_in_shell),
     Row("in_progress", at_commit, begin_a_merge, "finish or abort it", by("merge", "--abort")),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.process import Completed
-from code_intel_server.workspace.git.child import Manner, output_of
+from code_intel_server.workspace.git.child import Manner, output_of, succeeded
 from code_intel_server.workspace.git.repository import Git
 
 NAMED_FILES = 20
@@ -14,10 +14,6 @@ _SCISSORS = re.compile(r"^.*-{24} >8 -{24}.*\n?", re.MULTILINE)
 _BLANK = re.compile(r"\n[ \t]*\n")
 _MORE_THAN_ONE = re.compile(r"\n{3,}")
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S|[ \t]\S")
-
-
-class HookFailed(UserActionNeeded):
-    """A hook said no, or a message came out empty; the caller says in which phase."""
 
 
 def with_trailers(message: str, trailers: Sequence[tuple[str, str]]) -> str:
@@ -67,7 +63,7 @@ def trailer_list(paths: Sequence[str]) -> str:
 
 
 def after_hooks(git: Git, message: str, *, prepare: bool, env: dict[str, str]) -> str:
-    """The message after `prepare-commit-msg` (where asked for) and `commit-msg`; HookFailed where one of them fails.
+    """The message after `prepare-commit-msg` (where asked for) and `commit-msg`; UserActionNeeded where one of them fails.
 
     The hooks find it where git puts it, in COMMIT_EDITMSG.
     """
@@ -78,29 +74,29 @@ def after_hooks(git: Git, message: str, *, prepare: bool, env: dict[str, str]) -
     run_hook(git, "commit-msg", str(file), env=env)
     final = _tidy(git, file.read_text("utf-8", "replace"))
     if not final.strip():
-        raise HookFailed("tool_errors.git.hook_failed", hook="commit-msg", output="the commit message is empty")
+        raise UserActionNeeded("tool_errors.git.hook_failed", hook="commit-msg", output="the commit message is empty")
     return final
 
 
 def run_hook(
     git: Git, name: str, *arguments: str, env: dict[str, str] | None = None, may_fail: bool = False
 ) -> Completed:
-    """Run one of the user's hooks through git, which knows where they are; HookFailed with its output where it fails."""
+    """Run one of the user's hooks through git, which knows where they are; UserActionNeeded with its output where it fails."""
     done = git.run("hook", "run", "--ignore-missing", name, "--", *arguments, manner=Manner.USER, env=env)
     if not done.ok and not may_fail:
-        raise HookFailed("tool_errors.git.hook_failed", hook=name, output=output_of(done))
+        raise UserActionNeeded("tool_errors.git.hook_failed", hook=name, output=output_of(done))
     return done
 
 
 def commit_object(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
-    """Store a commit, signed where the user signs, and return its id; HookFailed with git's words where it cannot be."""
+    """Store a commit, signed where the user signs, and return its id; UserActionNeeded with git's words where it cannot be signed."""
     signing = git.run("config", "--type=bool", "--get", "commit.gpgSign", manner=Manner.USER).text().strip() == "true"
     parent_words = [word for parent in parents for word in ("-p", parent)]
     words = ["-c", "i18n.commitEncoding=utf-8", "commit-tree", *(["-S"] if signing else []), *parent_words, tree]
     done = git.run(*words, manner=Manner.USER, stdin=message.encode("utf-8", "surrogateescape"))
-    if not done.ok:
-        raise HookFailed("tool_errors.git.hook_failed", hook="commit-tree", output=output_of(done))
-    return done.text().strip()
+    if signing and not done.ok:
+        raise UserActionNeeded("tool_errors.git.signing_failed", output=output_of(done))
+    return succeeded(done).decode("ascii").strip()
 
 
 def _tidy(git: Git, message: str) -> str:
