@@ -118,9 +118,16 @@ GUARDS = (
     Guard(
         "padding adds nothing",
         JUDGE,
-        "        return full[0][0] if full and not mine - Spots().union(*(theirs for _, theirs in full)) else None",
-        "        return next((other for other in others if _same(other, used)), None)",
+        "        if not full or self._work_at(used.path, left, used.item):",
+        "        if not any(_same(other, used) for other in others):",
         "padded",
+    ),
+    Guard(
+        "comments are no lines of an item's own",
+        JUDGE,
+        "        return any(self.counts_at(path, start, end, item=item) for start, end in lines_of(places))",
+        "        return bool(places)",
+        "round_the_code",
     ),
     Guard(
         "used ranges are followed",

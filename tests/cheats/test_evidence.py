@@ -107,6 +107,16 @@ def test_the_range_of_another_task_padded_with_unchanged_lines(stage: Stage) -> 
     stage.refused("already proves", **report("t2", "app.py:2-3", "Second"))
 
 
+def test_one_line_of_code_for_two_items_with_comments_round_the_code(stage: Stage) -> None:
+    """Stopped by: what is left to the other item has to be work; comments and blank lines round it are none."""
+    stage.ready()
+    stage.accepted(**plan("t1", [ITEM], TWO))
+    stage.edit(text=APP.replace("return 1", "# Two is\n    # what they want.\n\n    return 2", 1))
+    stage.accepted(**report(evidence="app.py:2-5"))
+    stage.call("check_write_target", path="app.py")
+    stage.refused("already proves", **report("t2", "app.py:5", "Second"))
+
+
 def test_the_lines_of_another_task_moved_down(stage: Stage) -> None:
     """Stopped by: a used range is followed through later edits of its file."""
     stage.ready()

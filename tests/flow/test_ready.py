@@ -418,6 +418,14 @@ class TestReport:
         session.report("t2", ranges[1])
         assert session.error == "failures.READY.range_reused_needs_reason"
 
+    def test_a_line_named_twice_by_an_item_is_a_detail_like_one_named_once(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1", "t2")
+        session.edit(text="def main():\n    a = 2\n    return a\n")
+        session.report("t1", "app.py:2-3, app.py:3")
+        session.report("t2", "app.py:3")
+        assert session.error == ""
+
     def test_details_do_not_use_up_what_another_item_rests_on(self) -> None:
         session = Session().to_ready()
         session.plan("t1", "t2", "t3")
@@ -426,6 +434,44 @@ class TestReport:
         session.report("t2", "app.py:2")
         assert session.error == ""
         session.report("t3", "app.py:3")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+
+    @pytest.mark.parametrize(
+        "ranges",
+        [
+            ("app.py:2-6", "app.py:6"),
+            ("app.py:6", "app.py:2-6"),
+            ("app.py:5-6", "app.py:3-6"),
+            ("app.py:2-3, app.py:6", "app.py:5-6"),
+        ],
+    )
+    def test_comments_and_blank_lines_round_the_code_of_an_item_are_no_lines_of_its_own(
+        self, ranges: tuple[str, str]
+    ) -> None:
+        """Found by an opponent: one line of code under three comments proved four items."""
+        session = Session().to_ready()
+        session.plan("t1", "t2")
+        session.edit(text="def main():\n    # one\n    # two\n\n    # three\n    return 2\n")
+        session.report("t1", ranges[0])
+        assert session.error == ""
+        session.report("t2", ranges[1])
+        assert session.error == "failures.READY.range_reused_needs_reason"
+
+    @pytest.mark.parametrize("ranges", [("app.py:2-4", "app.py:2-3"), ("app.py:2-3", "app.py:2-4")])
+    def test_comments_that_an_item_asks_for_are_its_own_beside_the_code_they_explain(
+        self, ranges: tuple[str, str]
+    ) -> None:
+        session = Session().to_ready()
+        items = ["Return two", "Document why"] if ranges[0] == "app.py:2-4" else ["Document why", "Return two"]
+        session.send(tasks=[{"id": "t1", "description": "Both", "checklist": items}, task("t2")])
+        session.edit(text="def main():\n    # two, since one\n    # was too few\n    return 2\n")
+        session.world.call("check_write_target", *session.world.files)
+        done = [
+            {"item": item, "status": "done", "evidence": evidence} for item, evidence in zip(items, ranges, strict=True)
+        ]
+        session.send(task_id="t1", checklist=done, tools_used=["check_write_target"])
+        assert session.error == ""
+        session.report("t2", "app.py:2-4")
         assert session.error == "failures.READY.range_reused_needs_reason"
 
     def test_without_git_the_same_lines_still_need_a_reason(self) -> None:

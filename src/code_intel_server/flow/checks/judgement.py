@@ -21,7 +21,7 @@ from code_intel_server.common.own_folder import is_written
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS
-from code_intel_server.flow.checks.ranges import Spots, carried, followed, meets, spots
+from code_intel_server.flow.checks.ranges import Spots, carried, followed, lines_of, meets, spots
 from code_intel_server.flow.checks.writable import Why, why_writable, why_writable_in
 from code_intel_server.flow.ports import Evidence, Ports, SyntaxDifference
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
@@ -270,7 +270,7 @@ class Judge:
                     raise Rejected(
                         "failures.READY.range_reused_needs_reason",
                         item=item.item,
-                        other_item=twin.item,
+                        other_item=twin,
                         evidence=reference,
                     )
                 proven.append(used)
@@ -466,31 +466,42 @@ class Judge:
             return False
         return whole and not self.ports.tree.exists(self.now, reference.path)
 
-    def _twin(self, used: UsedRange, references: Sequence[Reference]) -> UsedRange | None:
+    def _twin(self, used: UsedRange, references: Sequence[Reference]) -> str | None:
         """The item that already rests on the changes of a range, where nothing in it is left for a second one.
 
-        A detail within another item's lines is left to it as long as the other has lines of its own, beside all
+        A detail within another item's lines is left to it as long as the other has work of its own, beside all
         `references` of the item: so the order of two reports changes nothing. In a test file only the very same line: a
         parametrised test, which has several, holds the cases of several items.
         """
         others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
         if is_test_file(used.path):
             one_line = used.start == used.end
-            return next((one for one in others if one_line and (one.start, one.end) == (used.start, used.end)), None)
+            same_line = (one for one in others if one_line and (one.start, one.end) == (used.start, used.end))
+            return next((one.item for one in same_line), None)
         change = self.changes.get(used.path)
         mine = spots(change.hunks, used.start, used.end) if change else Spots()
         if change is None or not mine:
-            return next((other for other in others if _same(other, used)), None)
+            return next((other.item for other in others if _same(other, used)), None)
+        changed = spots(change.hunks, 1, sys.maxsize)
+        taken: dict[tuple[str, str], Spots] = {}
+        for other in others:
+            item = (other.task_id, other.item)
+            taken[item] = taken.get(item, Spots()) | (changed & self._now_at(other))
         own = (spots(change.hunks, one.start, one.end) for one in references if one.path == used.path)
-        claimed, changed = Spots().union(*own), spots(change.hunks, 1, sys.maxsize)
-        taken = [(other, changed & self._now_at(other)) for other in others]
-        full = [
-            (other, theirs)
-            for other, theirs in taken
-            if theirs & mine
-            and not theirs - claimed - Spots().union(*(rest for one, rest in taken if one is not other))
-        ]
-        return full[0][0] if full and not mine - Spots().union(*(theirs for _, theirs in full)) else None
+        claimed = Spots().union(*own)
+        full: dict[tuple[str, str], Spots] = {}
+        for item, theirs in taken.items():
+            rest = theirs - claimed - Spots().union(*(its for one, its in taken.items() if one != item))
+            if theirs & mine and not self._work_at(used.path, rest, item[1]):
+                full[item] = theirs
+        left = mine - Spots().union(*full.values())
+        if not full or self._work_at(used.path, left, used.item):
+            return None
+        return next(item for _, item in full)
+
+    def _work_at(self, path: str, places: Spots, item: str) -> bool:
+        """Whether some changed places of a file are work for an item; comments and blank lines round it are not."""
+        return any(self.counts_at(path, start, end, item=item) for start, end in lines_of(places))
 
     def _now_at(self, other: UsedRange) -> Spots:
         """Where the lines of an earlier report are in the present snapshot."""

@@ -38,6 +38,17 @@ def spots(hunks: Iterable[Hunk], start: int, end: int) -> Spots:
     return frozenset(found)
 
 
+def lines_of(places: Spots) -> list[tuple[int, int]]:
+    """First and last lines of what touches these places and no others: neighbours together, a gap by a line beside it."""
+    runs: list[list[int]] = []
+    for line in sorted({max(spot // 2, 1) for spot in places}):
+        if runs and line == runs[-1][1] + 1:
+            runs[-1][1] = line
+        else:
+            runs.append([line, line])
+    return [(first, last) for first, last in runs]
+
+
 def followed(hunks: Sequence[Hunk], start: int, end: int) -> Spots:
     """Where the lines and gaps of a range are after `hunks`; what was changed again since is new work and left out."""
     kept = set(range(2 * start - 1, 2 * end + 2))
