@@ -111,8 +111,8 @@ GUARDS = (
     Guard(
         "a range proves one item",
         JUDGE,
-        "                if not has_reason(item) and (twin := self._twin(used, references)):",
-        "                if not has_reason(item) and (twin := None):",
+        "                if not has_reason(item) and (other := self._item_resting_on(used, references)):",
+        "                if not has_reason(item) and (other := None):",
         "the_range_of_another_task",
     ),
     Guard(

@@ -1,7 +1,7 @@
 """The corpus of SPEC 4, READY impl: what an implementation looks like in each language, and what is none.
 
 A line of a case that begins with `|` is in the judged range, the others are around it; the mark is no part of the text.
-Every language has the six forms of the issue: empty, todo, not implemented, a body that is rightly without code
+Most languages have six forms: empty, todo, not implemented, a body that is rightly without code
 (exception class or a declaration), one real line, a real body.
 """
 

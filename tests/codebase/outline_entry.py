@@ -21,9 +21,10 @@ if __name__ == "__main__":
     path = Path(sys.argv[1])
     language = language_of(path.name, path.read_bytes())
     parsed = parse(path.read_bytes(), language) if language else None
-    pending = [(parsed.root, 0)] if parsed else []
+    pending = [(parsed.root, 0, "")] if parsed else []
     while pending:
-        node, depth = pending.pop()
-        print(f"{'  ' * depth}{node.type}  {node.start_point.row + 1}-{node.end_point.row + 1}")
-        pending += [(child, depth + 1) for child in reversed(node.named_children)]
+        node, depth, field = pending.pop()
+        print(f"{'  ' * depth}{field}{node.type}  {node.start_point.row + 1}-{node.end_point.row + 1}")
+        named = [(child, node.field_name_for_child(at)) for at, child in enumerate(node.children) if child.is_named]
+        pending += [(child, depth + 1, f"{field}: " if field else "") for child, field in reversed(named)]
     print("\n".join(entry(path)))

@@ -372,6 +372,19 @@ class TestReport:
         session.report("t2", f"{path}:1-2")
         assert session.state.place.step == 14
 
+    @pytest.mark.parametrize(("line", "error"), [(2, ""), (3, "failures.READY.range_reused_needs_reason")])
+    def test_one_line_of_a_test_is_followed_through_later_edits(self, line: int, error: str) -> None:
+        """Found by a reader: the line numbers of the earlier report were compared as they had been."""
+        path = "tests/test_app.py"
+        session = Session(world=World()).to_ready()
+        session.state.added_files[path] = "the tests of the work"
+        session.plan("t1", "t2")
+        session.edit(path, text="def test():\n    assert main() == 2\n")
+        session.report("t1", f"{path}:2")
+        session.edit(path, text="def test():\n    assert main() != 1\n    assert main() == 2\n")
+        session.report("t2", f"{path}:{line}")
+        assert session.error == error
+
     def test_white_space_alone_needs_a_reason(self) -> None:
         session = self.at()
         session.edit(text="def main():\n    return  1\n").report("t1")

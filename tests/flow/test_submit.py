@@ -1483,7 +1483,7 @@ class TestInterruptedCommit:
 
     def at(self, new: str) -> Session:
         session = TestPreCommit().at()
-        intent = GitIntent(GitOperation.COMMIT, "refs/heads/x", session.state.tip, new, "n")
+        intent = GitIntent(GitOperation.COMMIT, "refs/heads/x", session.state.tip, new)
         session.state.pending = intent
         session.world.adopts = new
         return session

@@ -307,7 +307,7 @@ class WorldBranches:
         self, session_id: str, explained: Collection[str], record: RecordIntent, pending: GitIntent | None
     ) -> TaskBranch:
         self.world.fail("create")
-        record(GitIntent(GitOperation.CREATE_BRANCH, "refs/heads/x", "", self.world.head(), session_id))
+        record(GitIntent(GitOperation.CREATE_BRANCH, "refs/heads/x", "", self.world.head()))
         branch = TaskBranch(f"llm_task_{session_id}", self.world.current, self.world.head())
         self.world.current, self.world.current_base = branch.name, branch.base
         return branch

@@ -22,15 +22,14 @@ class GitOperation(StrEnum):
 class GitIntent:
     """What is about to be done to the refs: written to the checkpoint before the effect, dropped with its result.
 
-    `old` and `new` are the expected object ids of `ref` before and after; `new` is empty where only git can know it
-    (a commit whose hooks may rewrite the message), then `nonce`, carried in a trailer, tells our commit from others.
+    `old` and `new` are the expected object ids of `ref` before and after; `new` is empty where only git can know it (a
+    commit whose hooks may rewrite the message).
     """
 
     operation: GitOperation
     ref: str
     old: str
     new: str
-    nonce: str
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -154,7 +153,7 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """`oid` of the merge commit; '' where the task branch had not moved and was only removed.
+    """`oid` of the merge commit; '' where the task branch had not moved and was only removed, or was kept.
 
     `brought_back` are commits (at most twenty, newest first) that the base held when the task branch was made and had lost since.
     `combined` says that the merge holds more than the task branch: the base had moved on, and nobody has verified both together.

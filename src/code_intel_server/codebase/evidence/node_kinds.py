@@ -43,7 +43,7 @@ KINDS = {
         r"|declaration|definition|_item$|statement$(?<!expression_statement)|^ERROR$"
     ),
     "bound": re.compile(r"^(?:block|block_mapping|block_sequence|block_node|suite|declarations|do)$"),
-    "imports": re.compile(r"^(?:import|using?|preproc_include|namespace_use)(?:_|$)"),
+    "imports": re.compile(r"^(?:import|using|preproc_include|namespace_use)(?:_|$)"),
     "hoisted": re.compile(r"function_declaration|local_function|class_declaration|_item$|label|^case|^when|^default"),
 }  # fmt: skip
 """What a kind of node means, by its name."""

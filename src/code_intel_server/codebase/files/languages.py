@@ -1,6 +1,6 @@
 """The languages we know: how a file's language is known, how its comments look, and which grammar reads it (SPEC 8).
 
-The table is data and costs nothing to import; grammars are loaded by `structure` on first use. A language without a
+The table is data and costs nothing to import; grammars are loaded by `syntax.grammars` on first use. A language without a
 grammar still has its comment markers, for the text rules.
 """
 

@@ -7,6 +7,8 @@ One query file a language says what a definition is. The captures are
     @own                 a name of its own that what is bound to @name has besides: no definition
     @body                its body, where that is not the node's field `body`
     @arity               what counts the arguments where @clause does not join functions that differ in that
+    @clause              a definition in several parts, one below the other, that are one (clauses of a function)
+    @flat                a definition that holds what comes up to the next of its kind (a heading, a stage)
     @selector            a definition whose name is all the words before its parameters, a colon behind each (Objective-C)
     @scope               a qualifier that the tree does not nest (Go's receiver)
     @lead                comments, decorators and attributes: they belong to the definition below them

@@ -258,7 +258,7 @@ class Judge:
     def accept(self, task_id: str, item: ChecklistItem) -> list[UsedRange]:
         """The ranges that prove a done item: at least one of those it names, all of which are there.
 
-        Raises Rejected with the READY message that applies to the first range.
+        Raises Rejected with the READY message of the first range that is not there, else of the first that proves nothing.
         """
         proven: list[UsedRange] = []
         refusals: list[Rejected] = []
@@ -266,11 +266,11 @@ class Judge:
         for reference in references:
             try:
                 used = _used(task_id, item, reference, trivial=self._is_weak(item, reference))
-                if not has_reason(item) and (twin := self._twin(used, references)):
+                if not has_reason(item) and (other := self._item_resting_on(used, references)):
                     raise Rejected(
                         "failures.READY.range_reused_needs_reason",
                         item=item.item,
-                        other_item=twin,
+                        other_item=other,
                         evidence=reference,
                     )
                 proven.append(used)
@@ -466,7 +466,7 @@ class Judge:
             return False
         return whole and not self.ports.tree.exists(self.now, reference.path)
 
-    def _twin(self, used: UsedRange, references: Sequence[Reference]) -> str | None:
+    def _item_resting_on(self, used: UsedRange, references: Sequence[Reference]) -> str | None:
         """The item that already rests on the changes of a range, where nothing in it is left for a second one.
 
         A detail within another item's lines is left to it as long as the other has work of its own, beside all
@@ -476,7 +476,7 @@ class Judge:
         others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
         if is_test_file(used.path):
             one_line = used.start == used.end
-            same_line = (one for one in others if one_line and (one.start, one.end) == (used.start, used.end))
+            same_line = (one for one in others if one_line and self._followed(one)[1] == (used.start, used.end))
             return next((one.item for one in same_line), None)
         change = self.changes.get(used.path)
         mine = spots(change.hunks, used.start, used.end) if change else Spots()

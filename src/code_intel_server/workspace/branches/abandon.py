@@ -9,7 +9,6 @@ changed by the user himself; it stays, and its earlier text is shelved.
 """
 
 import json
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -117,7 +116,7 @@ class Abandon:
         extra = {"archived": " ".join(self._archived), "base": self.branch.base}
         if unusual and len(unusual) <= _NOTED_AT_MOST:
             extra["permissions"] = json.dumps(unusual)
-        self.record(GitIntent(GitOperation.ABANDON, HEADS + self.branch.name, tip, "", secrets.token_hex(8), extra))
+        self.record(GitIntent(GitOperation.ABANDON, HEADS + self.branch.name, tip, "", extra))
 
     def _fresh(self) -> set[str]:
         """Untracked files that are not as the user had them at the session's start."""

@@ -8,7 +8,6 @@ committed paths. Clean filters, hooks (pre-commit, prepare-commit-msg, commit-ms
 and signing are the user's.
 """
 
-import secrets
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -58,7 +57,6 @@ class Commit:
         self._ref = HEADS + self._branch
         self._keep = [_from_top(git, path) for path in request.keep]
         self._discard = [_from_top(git, path) for path in request.discard]
-        self._nonce = self._pending.nonce if self._pending else secrets.token_hex(8)
         noted = self._pending.extra.get("archived", "").split() if self._pending else []
         self._archived = tuple(dict.fromkeys((*request.archived, *noted)))
 
@@ -257,7 +255,7 @@ class Commit:
     def _intend(self, new: str) -> None:
         extra = {"archived": " ".join(self._archived)} if self._archived else {}
         old = self._request.expected_tip
-        self._record(GitIntent(GitOperation.COMMIT, self._ref, old, new, self._nonce, extra))
+        self._record(GitIntent(GitOperation.COMMIT, self._ref, old, new, extra))
 
     def _align(self, old: str, new: str) -> None:
         """Bring the user's index in line with the commit for exactly its paths; other content staged there is shelved."""

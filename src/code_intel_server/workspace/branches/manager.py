@@ -6,7 +6,6 @@ refs first: what is done is not done twice, what is half done is finished.
 
 import contextlib
 import os
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -394,7 +393,7 @@ class BranchManager:
         if changed:
             raise dirty(NOT_COMMITTED, changed)
         remember = record_change(git, name, BaseRecord(base, head))
-        record(GitIntent(GitOperation.CREATE_BRANCH, HEADS + name, "", head, secrets.token_hex(8), {"base": base}))
+        record(GitIntent(GitOperation.CREATE_BRANCH, HEADS + name, "", head, {"base": base}))
         git.transact([RefChange(HEADS + name, "", head), remember], reason=f"branch: created from {base}")
         return TaskBranch(name, base, head)
 

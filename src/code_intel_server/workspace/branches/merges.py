@@ -9,7 +9,6 @@ Of the hooks `git merge` has, commit-msg judges the message and post-merge runs 
 run, since it would look at a working tree that is not the merge's. post-checkout runs with the switch.
 """
 
-import secrets
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -137,7 +136,7 @@ class Merge:
 
     def _intend(self, old: str, new: str, tip: str) -> None:
         extra = {"task": tip, "branch": self.branch.name, "base_oid": self.branch.base_oid}
-        self.record(GitIntent(self.operation, self._base, old, new, secrets.token_hex(8), extra))
+        self.record(GitIntent(self.operation, self._base, old, new, extra))
 
     def _merge_commit(self, base: str, tip: str) -> str:
         if identity_missing(self.git):

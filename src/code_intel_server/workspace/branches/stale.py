@@ -1,6 +1,5 @@
 """Task branches that no session owns any more: merged on the user's word, removed recoverably (SPEC 4 BRANCH_INTERVENTION)."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,7 +55,7 @@ def remove_stale(git: Git, session_id: str, record: RecordIntent, last: GitInten
     before = last.extra.get("removed", "").split() if last else []
     gone = sorted({*before, *names})
     if names:
-        last = last or GitIntent(GitOperation.RETIRE_BRANCHES, HEADS, "", "", secrets.token_hex(8))
+        last = last or GitIntent(GitOperation.RETIRE_BRANCHES, HEADS, "", "")
         record(replace(last, extra={**last.extra, "removed": " ".join(gone)}))
     if git.current() in names:
         current = git.current()

@@ -104,7 +104,7 @@ class CheckpointStore:
         """Write the next generation durably and return its number; the one before it stays next to it.
 
         `body` is plain JSON data and may not use the names of our own fields. Raises
-        Rejected('tool_errors.generic.checkpoint_too_large') beyond MAX_FILE_BYTES,
+        Rejected('tool_errors.generic.checkpoint_too_large') beyond MAX_CHECKPOINT_BYTES,
         Unavailable('tool_errors.generic.checkpoint_not_saved') where nothing has changed, and
         Unavailable('tool_errors.generic.checkpoint_unconfirmed') where the new generation is in place but the disk did not
         confirm it; UserActionNeeded('tool_errors.generic.state_folder_unsafe') where a link leads out of it; ValueError for
