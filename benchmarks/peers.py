@@ -131,10 +131,12 @@ def _ready_tree_sitter(client: Client, root: Path) -> None:
 
 def _tree_sitter(client: Client, _root: Path) -> dict[str, Act]:
     return {
-        "search_text": lambda pattern: client.call("find_text", project="tree", pattern=pattern, use_regex=True, max_results=50, context_lines=0),
+        "search_text": lambda pattern: client.call(
+            "find_text", project="tree", pattern=pattern, use_regex=True, max_results=50, context_lines=0
+        ),
         "find_references": lambda symbol: client.call("find_usage", project="tree", symbol=symbol, language="python"),
         "get_symbols": lambda path: client.call("get_symbols", project="tree", file_path=path),
-    }  # fmt: skip
+    }
 
 
 def _ready_serena(client: Client, _root: Path) -> None:

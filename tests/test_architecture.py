@@ -22,7 +22,7 @@ ONLY_DOOR = {
     "jinja2": {"cli.pages.render"}, "git": {"workspace.git.repository"}, "tree_sitter": {"codebase.syntax.grammars"},
     "tree_sitter_language_pack": {"codebase.syntax.grammars"}, "chromadb": {"index.vectors.chroma_child"},
 }  # fmt: skip
-LAZY = {"chromadb", "tree_sitter", "tree_sitter_language_pack", "git", "numpy", "sentence_transformers", "torch"}  # fmt: skip
+LAZY = {"chromadb", "tree_sitter", "tree_sitter_language_pack", "git", "numpy", "sentence_transformers", "torch"}
 
 
 def modules() -> list[Path]:

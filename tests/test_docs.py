@@ -297,8 +297,11 @@ def test_the_figures_of_the_readme_are_those_of_the_tables(pattern: str) -> None
 def test_steps_phases_and_places_are_counted_alike_everywhere() -> None:
     counts = {"steps": 1 + len(STEPS), "phases": len(Phase), "places": len(STEPS)}
     pages = (
-        "README.md", "docs/explanation/how-it-works.md", "docs/reference/phases.md", "docs/tutorial/first-session.md",
-    )  # fmt: skip
+        "README.md",
+        "docs/explanation/how-it-works.md",
+        "docs/reference/phases.md",
+        "docs/tutorial/first-session.md",
+    )
     text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
     said = re.findall(r"\b(\d+) (steps|phases|places)\b", text)
     assert {what for _, what in said} == {*counts}

@@ -368,16 +368,19 @@ def test_no_expression_takes_the_square_of_a_text() -> None:
     assert {tried.where: said for tried in every if (said := _slow(tried))} == {}
 
 
-@pytest.mark.parametrize(("written", "flags"), [
-    (r"^\s*(?:(?:export|static)\s+)*(?:class|def)\s+([A-Za-z_]\w*)", re.MULTILINE),
-    (r"[^{};]+(?=\{)", 0),
-    (r"[A-Za-z_$][\w$]*\(\)|[A-Z]\w*[a-z]\w*[A-Z]\w*|[a-z]+\w*[A-Z]\w*", 0),
-    (r"<style\b[^>]*>(.*?)</style>", re.DOTALL),
-    (r"/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL),
-    (r"\(\s*(?P<quote>[\"'])([^\"'\n]*[.#][^\"'\n]*)(?P=quote)", 0),
-    (r"class=\"((?:\{\{.*?\}\}|[^\"])*?)\"", 0),
-    (r"(?<!\w)\s+#.*", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "flags"),
+    [
+        (r"^\s*(?:(?:export|static)\s+)*(?:class|def)\s+([A-Za-z_]\w*)", re.MULTILINE),
+        (r"[^{};]+(?=\{)", 0),
+        (r"[A-Za-z_$][\w$]*\(\)|[A-Z]\w*[a-z]\w*[A-Z]\w*|[a-z]+\w*[A-Z]\w*", 0),
+        (r"<style\b[^>]*>(.*?)</style>", re.DOTALL),
+        (r"/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL),
+        (r"\(\s*(?P<quote>[\"'])([^\"'\n]*[.#][^\"'\n]*)(?P=quote)", 0),
+        (r"class=\"((?:\{\{.*?\}\}|[^\"])*?)\"", 0),
+        (r"(?<!\w)\s+#.*", 0),
+    ],
+)
 def test_what_once_took_the_square_or_more_is_told(written: str, flags: int) -> None:
     """Expressions of earlier versions, that this file's texts must find."""
     tried = _Tried("", re.compile(written, flags))
@@ -389,14 +392,17 @@ def test_a_heading_with_a_long_gap_is_told() -> None:
     assert _slow(_Tried("", re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$"), {"match"}))
 
 
-@pytest.mark.parametrize(("path", "text"), [
-    ("a.html", "<style>" * 60_000),
-    ("a.html", "<p class='hero'>" + "<style" * 60_000),
-    ("a.html", "class='{{class='}}" * 20_000),
-    ("a.css", ".hero" + " a" * 200_000),
-    ("a.css", " #fff" * 40_000 + "{}"),
-    ("a.less", "@font-face { src: url(data:font/woff2;base64," + "d09GMgABAAAA" * 40_000 + ") }"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.html", "<style>" * 60_000),
+        ("a.html", "<p class='hero'>" + "<style" * 60_000),
+        ("a.html", "class='{{class='}}" * 20_000),
+        ("a.css", ".hero" + " a" * 200_000),
+        ("a.css", " #fff" * 40_000 + "{}"),
+        ("a.less", "@font-face { src: url(data:font/woff2;base64," + "d09GMgABAAAA" * 40_000 + ") }"),
+    ],
+)
 def test_names_of_a_hostile_page_are_told_at_once(path: str, text: str) -> None:
     """Each took from half a minute to hours."""
     start = time.thread_time()

@@ -135,14 +135,17 @@ def test_in_a_copy_of_the_project_what_was_there_before_the_session_is_not_taken
     assert refused.status == 2 and "it has not explored this file" in refused.err
 
 
-@pytest.mark.parametrize(("tool", "event", "given"), [
-    ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
-    ("Grep", "PostToolUse", {"pattern": "def", "path": "secrets/vault.py", "output_mode": "content"}),
-    ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
-    ("Bash", "PostToolUse", {"command": "ls; grep -n 'def|class' secrets/vault.py"}),
-    ("Bash", "PostToolUse", {"command": "sed -n '1,5p;10,20p' secrets/vault.py"}),
-    ("Bash", "PostToolUse", {"command": "cat 2>/dev/null secrets/vault.py\necho done"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tool", "event", "given"),
+    [
+        ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
+        ("Grep", "PostToolUse", {"pattern": "def", "path": "secrets/vault.py", "output_mode": "content"}),
+        ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
+        ("Bash", "PostToolUse", {"command": "ls; grep -n 'def|class' secrets/vault.py"}),
+        ("Bash", "PostToolUse", {"command": "sed -n '1,5p;10,20p' secrets/vault.py"}),
+        ("Bash", "PostToolUse", {"command": "cat 2>/dev/null secrets/vault.py\necho done"}),
+    ],
+)
 def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
     root: Path, ask: Ask, tool: str, event: str, given: dict[str, str]
 ) -> None:
@@ -155,16 +158,19 @@ def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
         assert "passwd" not in note.read_text() and "nothing" not in note.read_text()
 
 
-@pytest.mark.parametrize(("tool", "given", "response"), [
-    ("Bash", {"command": "cat /dev/null # secrets/vault.py"}, {}),
-    ("Bash", {"command": "cat app.py > secrets/vault.py; echo secrets/vault.py"}, {}),
-    ("Bash", {"command": "cd pkg && cat ../secrets/vault.py secrets/vault.py"}, {}),
-    ("Bash", {"command": "grep -c def secrets/vault.py; rg --files secrets/vault.py"}, {}),
-    ("Bash", {"command": "cat 'secrets/vault.py"}, {}),
-    ("Read", {"file_path": "secrets/vault.py"}, {"is_error": True}),
-    ("Grep", {"pattern": "def", "path": "secrets/vault.py"}, {}),
-    ("Grep", {"pattern": "def", "path": "secrets", "output_mode": "content"}, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tool", "given", "response"),
+    [
+        ("Bash", {"command": "cat /dev/null # secrets/vault.py"}, {}),
+        ("Bash", {"command": "cat app.py > secrets/vault.py; echo secrets/vault.py"}, {}),
+        ("Bash", {"command": "cd pkg && cat ../secrets/vault.py secrets/vault.py"}, {}),
+        ("Bash", {"command": "grep -c def secrets/vault.py; rg --files secrets/vault.py"}, {}),
+        ("Bash", {"command": "cat 'secrets/vault.py"}, {}),
+        ("Read", {"file_path": "secrets/vault.py"}, {"is_error": True}),
+        ("Grep", {"pattern": "def", "path": "secrets/vault.py"}, {}),
+        ("Grep", {"pattern": "def", "path": "secrets", "output_mode": "content"}, {}),
+    ],
+)
 def test_what_was_named_and_not_shown_is_not_looked_at(
     root: Path, ask: Ask, tool: str, given: dict[str, str], response: dict[str, bool]
 ) -> None:
@@ -341,8 +347,11 @@ def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_
     assert ask({**event, "permission_mode": "default", "session_id": "a talk"}).status == 0
     note = root / ".git" / "code-intel" / CALLER_NOTE
     assert json.loads(note.read_text()) == {
-        "mode": "default", "attended": False, "writes": False, "conversation": "a talk",
-    }  # fmt: skip
+        "mode": "default",
+        "attended": False,
+        "writes": False,
+        "conversation": "a talk",
+    }
     with left(root):
         assert ask(event, arguments=["--allow-writes"]).status == 0
     assert json.loads(note.read_text())["writes"] is True

@@ -337,12 +337,15 @@ def test_check_commands_are_proposed_from_the_projects_own_files(
     assert proposals.verify_commands(root) == (expected, [])
 
 
-@pytest.mark.parametrize(("files", "expected"), [
-    ({"tests/test_a.py": "import unittest\n"}, ([["python3", "-m", "unittest", "discover", "-s", "tests"]], [])),
-    ({"tests/test_a.py": "def test_a(): pass\n"}, ([], ["python3 -m pytest -q (python3 has no pytest)"])),
-    ({"go.mod": ""}, ([], ["go test ./... (go cannot be started here)"])),
-    ({"gradlew": ""}, ([], ["./gradlew test (./gradlew cannot be started here)"])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"tests/test_a.py": "import unittest\n"}, ([["python3", "-m", "unittest", "discover", "-s", "tests"]], [])),
+        ({"tests/test_a.py": "def test_a(): pass\n"}, ([], ["python3 -m pytest -q (python3 has no pytest)"])),
+        ({"go.mod": ""}, ([], ["go test ./... (go cannot be started here)"])),
+        ({"gradlew": ""}, ([], ["./gradlew test (./gradlew cannot be started here)"])),
+    ],
+)
 def test_a_command_that_cannot_run_here_is_named_and_not_proposed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: tuple[list[list[str]], list[str]]
 ) -> None:

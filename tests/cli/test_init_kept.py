@@ -207,12 +207,15 @@ def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(tmp_pat
     assert fingerprint(root) == before
 
 
-@pytest.mark.parametrize(("place", "removed_by"), [
-    ("share/uv/tools/code-intel-server", "uv tool uninstall code-intel-server"),
-    ("share/pipx/venvs/code-intel-server", "pipx uninstall code-intel-server"),
-    ("share/code-intel/venv", "rm -r {place} {link}"),
-    ("work/venv", "-m pip uninstall code-intel-server"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("place", "removed_by"),
+    [
+        ("share/uv/tools/code-intel-server", "uv tool uninstall code-intel-server"),
+        ("share/pipx/venvs/code-intel-server", "pipx uninstall code-intel-server"),
+        ("share/code-intel/venv", "rm -r {place} {link}"),
+        ("work/venv", "-m pip uninstall code-intel-server"),
+    ],
+)
 def test_uninstall_names_all_that_stays_with_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said, place: str, removed_by: str
 ) -> None:

@@ -285,9 +285,12 @@ new file mode 100644
 
 def test_records_that_are_newer_damaged_or_of_odd_types_still_make_a_page() -> None:
     state = {
-        "query": 7, "tasks": [1, {"id": None, "checklist": {}}], "flags": {"fast": [], "quick": {}}, "counters": "x",
+        "query": 7,
+        "tasks": [1, {"id": None, "checklist": {}}],
+        "flags": {"fast": [], "quick": {}},
+        "counters": "x",
         "receipt": {"commands": [{"seconds": "?"}]},
-    }  # fmt: skip
+    }
     record = {
         "schema": 99,
         "session_id": "s",

@@ -63,8 +63,11 @@ def test_paths_are_typed_and_shown_from_where_one_stands(
     assert find.main(["impact", "shop.py"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in said if not line.startswith("-- ")] == [
-        "shop.py", "../app.py", "shop.py", "shop.py",
-    ]  # fmt: skip
+        "shop.py",
+        "../app.py",
+        "shop.py",
+        "shop.py",
+    ]
 
 
 def test_without_a_path_the_whole_project_is_searched_from_a_folder_of_it_too(

@@ -48,12 +48,15 @@ def user(root: Path, session_id: str = heard.NO_SESSION, conversation: str = TAL
     return SessionUser(bench.services, bench.contract(), session_id, conversation, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("event", "arguments"), [
-    (prompt("/code -q Say goodbye."), ()),
-    ({"hook_event_name": "BeforeAgent", "prompt": "-q Say goodbye."}, ("--client", "gemini")),
-    ({"hook_event_name": "beforeSubmitPrompt", "prompt": "/code -q x"}, ("--client", "cursor")),
-    (prompt("/code -q x"), ("--client", "opencode")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("event", "arguments"),
+    [
+        (prompt("/code -q Say goodbye."), ()),
+        ({"hook_event_name": "BeforeAgent", "prompt": "-q Say goodbye."}, ("--client", "gemini")),
+        ({"hook_event_name": "beforeSubmitPrompt", "prompt": "/code -q x"}, ("--client", "cursor")),
+        (prompt("/code -q x"), ("--client", "opencode")),
+    ],
+)
 def test_a_flag_that_the_user_typed_is_heard_and_its_text_is_kept_nowhere(
     monkeypatch: pytest.MonkeyPatch, root: Path, event: dict[str, object], arguments: tuple[str, ...]
 ) -> None:
@@ -123,16 +126,19 @@ def pipe_in_place(file: Path) -> None:
     os.mkfifo(file)
 
 
-@pytest.mark.parametrize("damage", [
-    lambda file: file.write_bytes(file.read_bytes()[:-9]),
-    lambda file: file.write_bytes(file.read_bytes().replace(b"--quick", b"--clean")),
-    lambda file: file.write_bytes(b"[" * 100_000),
-    lambda file: file.write_bytes(b""),
-    lambda file: (file.unlink(), file.symlink_to("/dev/zero")),
-    lambda file: (file.unlink(), file.mkdir()),
-    pipe_in_place,
-    lambda file: file.rename(file.with_name("20260201_123456.0000000000000000.json")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: file.write_bytes(file.read_bytes()[:-9]),
+        lambda file: file.write_bytes(file.read_bytes().replace(b"--quick", b"--clean")),
+        lambda file: file.write_bytes(b"[" * 100_000),
+        lambda file: file.write_bytes(b""),
+        lambda file: (file.unlink(), file.symlink_to("/dev/zero")),
+        lambda file: (file.unlink(), file.mkdir()),
+        pipe_in_place,
+        lambda file: file.rename(file.with_name("20260201_123456.0000000000000000.json")),
+    ],
+)
 def test_a_damaged_forged_renamed_or_huge_record_says_nothing_and_is_in_nobodys_way(
     monkeypatch: pytest.MonkeyPatch, root: Path, damage: object
 ) -> None:

@@ -274,9 +274,12 @@ def test_a_watch_ends_with_the_outcome_and_the_report(quiet: Path, monkeypatch: 
         archive(services, ended, (), "SESSION_COMPLETE", "2026-02-01T12:39:08+00:00")
         services.store.delete(SESSION)
         assert screen.look() == [
-            "✓  19  Merge             merged into main as 1a2b3c", "", "Merged into main as 1a2b3c, proven",
-            "4 min 12 s, 1 submit, 0 refused", "report: .code-intel/logs/reports/20260201_123456.html",
-        ]  # fmt: skip
+            "✓  19  Merge             merged into main as 1a2b3c",
+            "",
+            "Merged into main as 1a2b3c, proven",
+            "4 min 12 s, 1 submit, 0 refused",
+            "report: .code-intel/logs/reports/20260201_123456.html",
+        ]
         assert screen.watch.goes_on() is False
     assert "Say goodbye too." in (quiet / ".code-intel/logs/reports/20260201_123456.html").read_text(encoding="utf-8")
 

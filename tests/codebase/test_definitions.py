@@ -45,16 +45,19 @@ def test_every_definition_of_a_name_is_found_code_before_tests(tmp_path: Path) -
     assert paths[-1] == "tests/test_basket.py"
 
 
-@pytest.mark.parametrize(("symbol", "expected"), [
-    ("Box.add", {("lib/box.cpp", 6), ("shop/basket.py", 14)}),
-    ("store::Box::add", {("lib/box.cpp", 6)}),
-    ("shop.basket.Box.add", {("shop/basket.py", 14)}),
-    ("basket.add", {("shop/basket.py", 18)}),
-    ("Basket#add", {("shop/basket.py", 5)}),
-    ("Basket.add()", {("shop/basket.py", 5)}),
-    ("Basket.add.inner", {("shop/basket.py", 6)}),
-    ("Nothing.add", set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [
+        ("Box.add", {("lib/box.cpp", 6), ("shop/basket.py", 14)}),
+        ("store::Box::add", {("lib/box.cpp", 6)}),
+        ("shop.basket.Box.add", {("shop/basket.py", 14)}),
+        ("basket.add", {("shop/basket.py", 18)}),
+        ("Basket#add", {("shop/basket.py", 5)}),
+        ("Basket.add()", {("shop/basket.py", 5)}),
+        ("Basket.add.inner", {("shop/basket.py", 6)}),
+        ("Nothing.add", set()),
+    ],
+)
 def test_a_qualified_name_means_that_one_only(tmp_path: Path, symbol: str, expected: set[tuple[str, int]]) -> None:
     assert {(path, line) for path, line, _ in found(tmp_path, symbol)} - {DECLARED} == expected
 
@@ -209,12 +212,15 @@ def test_names_of_scss_and_less_are_found_with_their_marks_and_without(
     assert sorted((row.path, row.start_line) for row in rows) == sorted(places)
 
 
-@pytest.mark.parametrize(("files", "engine"), [
-    ({"a.py": "def here(): pass\n"}, "universal-ctags"),
-    ({"a.rs": "fn here() {}\n"}, "tree-sitter"),
-    ({"a.py": "def here(): pass\n", "b.rs": "fn there() {}\n"}, "tree-sitter + universal-ctags"),
-    ({"README.md": "nowhere\n"}, "universal-ctags"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "engine"),
+    [
+        ({"a.py": "def here(): pass\n"}, "universal-ctags"),
+        ({"a.rs": "fn here() {}\n"}, "tree-sitter"),
+        ({"a.py": "def here(): pass\n", "b.rs": "fn there() {}\n"}, "tree-sitter + universal-ctags"),
+        ({"README.md": "nowhere\n"}, "universal-ctags"),
+    ],
+)
 @pytest.mark.needs("universal-ctags")
 def test_an_answer_without_a_row_names_the_engines_that_were_asked(
     tmp_path: Path, files: dict[str, str], engine: str

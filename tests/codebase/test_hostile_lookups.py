@@ -396,16 +396,19 @@ def test_a_ctags_that_cannot_write_json_is_taken_for_none(tmp_path: Path, monkey
 TOO_LONG = "a" * 10_001
 
 
-@pytest.mark.parametrize("ask", [
-    lambda found: found.find_definitions(TOO_LONG, match=NameMatch.FUZZY),
-    lambda found: found.find_definitions("\U00020000" * 10_000, match=NameMatch.FUZZY),
-    lambda found: found.find_references(TOO_LONG),
-    lambda found: found.search_text(TOO_LONG),
-    lambda found: found.search_text([f"{number}{'a' * 9000}" for number in range(9)] + [TOO_LONG]),
-    lambda found: found.search_files(TOO_LONG),
-    lambda found: found.analyze_impact([TOO_LONG]),
-    lambda found: found.search_text("f", globs=["g" * 200_000]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda found: found.find_definitions(TOO_LONG, match=NameMatch.FUZZY),
+        lambda found: found.find_definitions("\U00020000" * 10_000, match=NameMatch.FUZZY),
+        lambda found: found.find_references(TOO_LONG),
+        lambda found: found.search_text(TOO_LONG),
+        lambda found: found.search_text([f"{number}{'a' * 9000}" for number in range(9)] + [TOO_LONG]),
+        lambda found: found.search_files(TOO_LONG),
+        lambda found: found.analyze_impact([TOO_LONG]),
+        lambda found: found.search_text("f", globs=["g" * 200_000]),
+    ],
+)
 def test_what_no_program_can_be_asked_is_refused_and_not_laid_on_the_cache(
     tmp_path: Path, ask: Callable[[Explorer], object]
 ) -> None:

@@ -45,14 +45,17 @@ def test_frames_begin_where_the_traceback_ended() -> None:
     ]
 
 
-@pytest.mark.parametrize(("line", "frame"), [
-    ("src/_pytest/skipping.py:238: in evaluate", Frame("src/_pytest/skipping.py", 238, "evaluate")),
-    ("~/code/wcs/wcs.py in convert(func, sky)", Frame("~/code/wcs/wcs.py", 0, "convert")),
-    ("    at pay (/app/src/basket.ts:40:11)", Frame("/app/src/basket.ts", 40, "pay")),
-    ("\tat shop.Basket.pay(Basket.java:40)", Frame("Basket.java", 40, "shop.Basket.pay")),
-    ("\t/go/src/shop/basket.go:40 +0x1b", Frame("/go/src/shop/basket.go", 40)),
-    ("   --> src/basket.rs:40:5", Frame("src/basket.rs", 40)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "frame"),
+    [
+        ("src/_pytest/skipping.py:238: in evaluate", Frame("src/_pytest/skipping.py", 238, "evaluate")),
+        ("~/code/wcs/wcs.py in convert(func, sky)", Frame("~/code/wcs/wcs.py", 0, "convert")),
+        ("    at pay (/app/src/basket.ts:40:11)", Frame("/app/src/basket.ts", 40, "pay")),
+        ("\tat shop.Basket.pay(Basket.java:40)", Frame("Basket.java", 40, "shop.Basket.pay")),
+        ("\t/go/src/shop/basket.go:40 +0x1b", Frame("/go/src/shop/basket.go", 40)),
+        ("   --> src/basket.rs:40:5", Frame("src/basket.rs", 40)),
+    ],
+)
 def test_frames_of_many_languages_are_read(line: str, frame: Frame) -> None:
     assert read_report(f"It fails\n\n{line}\n").frames == (frame,)
 

@@ -11,13 +11,16 @@ def names(path: str, text: str) -> set[tuple[str, int, str]]:
     return {(found.name, found.line, found.side.value) for found in mentions(path, text)}
 
 
-@pytest.mark.parametrize(("path", "text", "expected"), [
-    ("a.css", ".btn,\na.go:hover > #main { color: #fff }", {(".btn", 1), (".go", 2), ("#main", 2)}),
-    ("a.css", "/* .no */ a::before { content: '.no'; background: url(x.png) } // .no", set()),
-    ("a.css", "@media (min-width: 3.5em) {\n.in { }\n}", {(".in", 2)}),
-    ("a.scss", ".card {\n  .title { color: red; }\n  &.open { }\n}", {(".card", 1), (".title", 2), (".open", 3)}),
-    ("a.less", ".a { .b; }\n#c { }", {(".a", 1), ("#c", 2)}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("a.css", ".btn,\na.go:hover > #main { color: #fff }", {(".btn", 1), (".go", 2), ("#main", 2)}),
+        ("a.css", "/* .no */ a::before { content: '.no'; background: url(x.png) } // .no", set()),
+        ("a.css", "@media (min-width: 3.5em) {\n.in { }\n}", {(".in", 2)}),
+        ("a.scss", ".card {\n  .title { color: red; }\n  &.open { }\n}", {(".card", 1), (".title", 2), (".open", 3)}),
+        ("a.less", ".a { .b; }\n#c { }", {(".a", 1), ("#c", 2)}),
+    ],
+)
 def test_styles_declare_names_in_selectors(path: str, text: str, expected: set[tuple[str, int]]) -> None:
     assert names(path, text) == {(*found, Side.STYLE.value) for found in expected}
 
@@ -45,15 +48,18 @@ def test_pages_bear_names_in_attributes_and_in_their_expressions(
     }
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ('document.querySelector(".a > #b")', {".a", "#b"}),
-    ("$('.a').find('.b')", {".a", ".b"}),
-    ('el.classList.add("a", "b-c")', {".a", ".b-c"}),
-    ("document.getElementById('main')", {"#main"}),
-    ('el.className = "a b"', {".a", ".b"}),
-    ("$(el).toggleClass('on')", {".on"}),
-    ('import x from "./a.css"; object.property; "1.5em"', set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('document.querySelector(".a > #b")', {".a", "#b"}),
+        ("$('.a').find('.b')", {".a", ".b"}),
+        ('el.classList.add("a", "b-c")', {".a", ".b-c"}),
+        ("document.getElementById('main')", {"#main"}),
+        ('el.className = "a b"', {".a", ".b"}),
+        ("$(el).toggleClass('on')", {".on"}),
+        ('import x from "./a.css"; object.property; "1.5em"', set()),
+    ],
+)
 def test_scripts_ask_for_names(text: str, expected: set[str]) -> None:
     assert {found.name for found in mentions("a.js", text)} == expected
 

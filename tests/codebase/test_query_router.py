@@ -21,24 +21,27 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("question", "tool", "first"), [
-    ("Basket", "find_definitions", ("src/shop/basket.py", 1)),
-    ("Where is Basket.total_price defined?", "find_definitions", ("src/shop/basket.py", 2)),
-    ("what does total_price() do", "find_definitions", ("src/shop/basket.py", 2)),
-    ("who calls total_price?", "find_references", ("src/shop/basket.py", 2)),
-    ("where is `Basket` used", "find_references", ("src/shop/basket.py", 1)),
-    ("what breaks if I change total_price", "analyze_impact", ("src/shop/basket.py", 2)),
-    ("where does the error 'basket is empty' come from", "search_text", ("src/shop/basket.py", 3)),
-    ("src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
-    ("what is in src/shop/basket.py?", "get_symbols", ("src/shop/basket.py", 1)),
-    ("files named basket", "search_files", ("src/shop/basket.py", 1)),
-    ("outline of src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
-    ("structure of the folder src/shop", "analyze_structure", ("src/shop/basket.py", 1)),
-    ("src/use.py:5", "get_function_at_line", ("src/use.py", 4)),
-    ("*.toml", "search_files", ("pyproject.toml", 1)),
-    ("basket.py", "search_files", ("src/shop/basket.py", 1)),
-    ("session middleware", "find_definitions", ("src/shop/session_middleware.py", 1)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("question", "tool", "first"),
+    [
+        ("Basket", "find_definitions", ("src/shop/basket.py", 1)),
+        ("Where is Basket.total_price defined?", "find_definitions", ("src/shop/basket.py", 2)),
+        ("what does total_price() do", "find_definitions", ("src/shop/basket.py", 2)),
+        ("who calls total_price?", "find_references", ("src/shop/basket.py", 2)),
+        ("where is `Basket` used", "find_references", ("src/shop/basket.py", 1)),
+        ("what breaks if I change total_price", "analyze_impact", ("src/shop/basket.py", 2)),
+        ("where does the error 'basket is empty' come from", "search_text", ("src/shop/basket.py", 3)),
+        ("src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
+        ("what is in src/shop/basket.py?", "get_symbols", ("src/shop/basket.py", 1)),
+        ("files named basket", "search_files", ("src/shop/basket.py", 1)),
+        ("outline of src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
+        ("structure of the folder src/shop", "analyze_structure", ("src/shop/basket.py", 1)),
+        ("src/use.py:5", "get_function_at_line", ("src/use.py", 4)),
+        ("*.toml", "search_files", ("pyproject.toml", 1)),
+        ("basket.py", "search_files", ("src/shop/basket.py", 1)),
+        ("session middleware", "find_definitions", ("src/shop/session_middleware.py", 1)),
+    ],
+)
 def test_a_question_goes_to_the_lookup_it_asks_for(
     tmp_path: Path, question: str, tool: str, first: tuple[str, int]
 ) -> None:
@@ -101,12 +104,15 @@ def test_any_question_gets_an_answer(tmp_path: Path, question: str) -> None:
     assert route(explorer(tmp_path, FILES), question).steps
 
 
-@pytest.mark.parametrize(("question", "tool", "path"), [
-    ("where is .btn-primary defined?", "find_definitions", "site.css"),
-    ("#main", "find_definitions", "site.css"),
-    ("what does `.btn-primary` look like", "find_definitions", "site.css"),
-    ("which pages use .btn-primary?", "find_references", "site.css"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("question", "tool", "path"),
+    [
+        ("where is .btn-primary defined?", "find_definitions", "site.css"),
+        ("#main", "find_definitions", "site.css"),
+        ("what does `.btn-primary` look like", "find_definitions", "site.css"),
+        ("which pages use .btn-primary?", "find_references", "site.css"),
+    ],
+)
 def test_a_css_class_or_id_is_a_name(tmp_path: Path, question: str, tool: str, path: str) -> None:
     found = explorer(tmp_path, {"site.css": "\n#main .btn-primary { top: 0 }\n", "a.py": "primary = 'main'\n"})
     chosen = route(found, question).chosen
@@ -126,18 +132,21 @@ DOTTED = {
 }
 
 
-@pytest.mark.parametrize(("question", "tool", "path"), [
-    ("where is .gitignore read", "search_text", "read.py"),
-    (".gitignore", "search_text", "read.py"),
-    ("how does #define work", "search_text", "a.c"),
-    ("who reads .DS_Store", "find_references", ".gitignore"),
-    ('"#region one"', "search_text", "a.c"),
-    ('"#region"', "search_text", "a.c"),
-    ("'.card'", "search_text", "site.css"),
-    ("`#include`", "search_text", "a.c"),
-    ("`#region`", "find_definitions", "site.css"),
-    ("where is .card defined", "find_definitions", "site.css"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("question", "tool", "path"),
+    [
+        ("where is .gitignore read", "search_text", "read.py"),
+        (".gitignore", "search_text", "read.py"),
+        ("how does #define work", "search_text", "a.c"),
+        ("who reads .DS_Store", "find_references", ".gitignore"),
+        ('"#region one"', "search_text", "a.c"),
+        ('"#region"', "search_text", "a.c"),
+        ("'.card'", "search_text", "site.css"),
+        ("`#include`", "search_text", "a.c"),
+        ("`#region`", "find_definitions", "site.css"),
+        ("where is .card defined", "find_definitions", "site.css"),
+    ],
+)
 def test_what_no_style_sheet_has_or_stands_in_quotes_is_no_css_name(
     tmp_path: Path, question: str, tool: str, path: str
 ) -> None:
@@ -148,13 +157,16 @@ def test_what_no_style_sheet_has_or_stands_in_quotes_is_no_css_name(
         assert not any(str(step.arguments.get("symbol", "")).startswith((".", "#")) for step in routed.steps)
 
 
-@pytest.mark.parametrize(("question", "tool"), [
-    ("Fix Content type of a reply without a body", "semantic_search"),
-    ("Sponsors are shown twice in the footer", "semantic_search"),
-    ("Fix `Basket` which charges the customer twice for one voucher", "semantic_search + find_definitions"),
-    ("where is the error 'basket is empty' raised", "search_text"),
-    ("what does total_price() do", "find_definitions"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("Fix Content type of a reply without a body", "semantic_search"),
+        ("Sponsors are shown twice in the footer", "semantic_search"),
+        ("Fix `Basket` which charges the customer twice for one voucher", "semantic_search + find_definitions"),
+        ("where is the error 'basket is empty' raised", "search_text"),
+        ("what does total_price() do", "find_definitions"),
+    ],
+)
 def test_prose_goes_to_meaning_and_what_names_something_in_prose_is_asked_both_ways(
     tmp_path: Path, question: str, tool: str
 ) -> None:

@@ -28,15 +28,18 @@ FILES = dict.fromkeys(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("pattern", "paths"), [
-    ("*.md", ["README.md", "docs/query.md"]),
-    ("src/**/*.py", ["src/models/__init__.py", "src/models/query.py", "src/q.py", "src/query_router.py"]),
-    ("src/*.py", ["src/q.py", "src/query_router.py"]),
-    ("**/query.*", ["src/models/query.py", "docs/query.md"]),
-    ("*.{md,tsx}", ["web/Query.tsx", "README.md", "docs/query.md"]),
-    ("[qr]*.py", ["src/models/query.py", "src/q.py", "src/query_router.py"]),
-    ("*.java", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pattern", "paths"),
+    [
+        ("*.md", ["README.md", "docs/query.md"]),
+        ("src/**/*.py", ["src/models/__init__.py", "src/models/query.py", "src/q.py", "src/query_router.py"]),
+        ("src/*.py", ["src/q.py", "src/query_router.py"]),
+        ("**/query.*", ["src/models/query.py", "docs/query.md"]),
+        ("*.{md,tsx}", ["web/Query.tsx", "README.md", "docs/query.md"]),
+        ("[qr]*.py", ["src/models/query.py", "src/q.py", "src/query_router.py"]),
+        ("*.java", []),
+    ],
+)
 def test_a_glob_finds_exactly_what_it_means(tmp_path: Path, pattern: str, paths: list[str]) -> None:
     answer = explorer(tmp_path, FILES).search_files(pattern)
     assert [row.path for row in answer.results] == paths
@@ -155,22 +158,25 @@ def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("pattern", "path"), [
-    ("customerservicetestz", "services/customer-service/src/main/java/com/example/services/customer/Customer.java"),
-    ("a" * 12 + "b", "a" * 60 + ".py"),
-    ("*a" * 12 + "b", "a" * 60),
-    ("{" * 2000 + "}", "a.py"),
-    ("**/" * 500 + "x", "src/" * 20 + "a.py"),
-    ("**/a/" * 20 + "x", "a/" * 60 + "y"),
-    ("x" + "**b" * 30, "x" + "b" * 60 + "c"),
-    ("{*b,*c}" * 30, "b" * 60 + "d"),
-    ("{a,aa}" * 30 + "z", "a" * 60),
-    ("a/" + "**/{b,b/c}/" * 20 + "z", "a/" + "b/" * 60 + "y"),
-    ("*{a}" * 30 + "z", "a" * 60),
-    ("*{}" * 30 + "z", "a" * 60),
-    ("a/" + "**/{b}/" * 30 + "z", "a/" + "b/" * 60 + "y"),
-    ("[" * 9_000 + "z-a]", "a"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("customerservicetestz", "services/customer-service/src/main/java/com/example/services/customer/Customer.java"),
+        ("a" * 12 + "b", "a" * 60 + ".py"),
+        ("*a" * 12 + "b", "a" * 60),
+        ("{" * 2000 + "}", "a.py"),
+        ("**/" * 500 + "x", "src/" * 20 + "a.py"),
+        ("**/a/" * 20 + "x", "a/" * 60 + "y"),
+        ("x" + "**b" * 30, "x" + "b" * 60 + "c"),
+        ("{*b,*c}" * 30, "b" * 60 + "d"),
+        ("{a,aa}" * 30 + "z", "a" * 60),
+        ("a/" + "**/{b,b/c}/" * 20 + "z", "a/" + "b/" * 60 + "y"),
+        ("*{a}" * 30 + "z", "a" * 60),
+        ("*{}" * 30 + "z", "a" * 60),
+        ("a/" + "**/{b}/" * 30 + "z", "a/" + "b/" * 60 + "y"),
+        ("[" * 9_000 + "z-a]", "a"),
+    ],
+)
 def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str, path: str) -> None:
     """Each took from half a second to for ever, inside the regular expressions, where nothing else can run."""
     found = explorer(tmp_path, {path: "x\n"})

@@ -87,13 +87,16 @@ def test_a_literal_is_no_regex_and_a_regex_no_literal(tmp_path: Path) -> None:
     assert [row.text for row in found.search_text("a.c").results] == ["a.c", "abc"]
 
 
-@pytest.mark.parametrize(("globs", "paths"), [
-    (["*.py"], {"src/shop.py", "src/use.py", "tests/test_shop.py"}),
-    (["src/**"], {"src/shop.py", "src/use.py"}),
-    (["!tests/**", "*.py"], {"src/shop.py", "src/use.py"}),
-    (["src/*.py", "*.md"], {"src/shop.py", "src/use.py", "docs/guide.md"}),
-    (["*.{md,js}"], {"docs/guide.md", "node_modules/x/index.js"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("globs", "paths"),
+    [
+        (["*.py"], {"src/shop.py", "src/use.py", "tests/test_shop.py"}),
+        (["src/**"], {"src/shop.py", "src/use.py"}),
+        (["!tests/**", "*.py"], {"src/shop.py", "src/use.py"}),
+        (["src/*.py", "*.md"], {"src/shop.py", "src/use.py", "docs/guide.md"}),
+        (["*.{md,js}"], {"docs/guide.md", "node_modules/x/index.js"}),
+    ],
+)
 def test_globs_narrow_the_files(tmp_path: Path, globs: list[str], paths: set[str]) -> None:
     assert {row.path for row in explorer(tmp_path, PROJECT).search_text("Basket", globs=globs).results} == paths
 

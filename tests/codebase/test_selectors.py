@@ -71,16 +71,19 @@ def test_the_impact_of_a_method_reaches_its_callers(found: Explorer, target: str
     assert not impact.unresolved
 
 
-@pytest.mark.parametrize(("symbol", "taken_apart", "as_written"), [
-    ("Class.method", ["Class", "method"], "method"),
-    ("ns::f()", ["ns", "f"], "f"),
-    ("move:to:", ["move:to:"], "move"),
-    ("Piece.move:to:", ["Piece", "move:to:"], "move"),
-    ("+[Piece(Chess) move:to:]", ["Piece", "move:to:"], "move"),
-    ("at::", ["at::"], "at"),
-    ("list:method", ["list:method"], "list:method"),
-    (r"App\Models\User", ["App", "Models", "User"], "User"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("symbol", "taken_apart", "as_written"),
+    [
+        ("Class.method", ["Class", "method"], "method"),
+        ("ns::f()", ["ns", "f"], "f"),
+        ("move:to:", ["move:to:"], "move"),
+        ("Piece.move:to:", ["Piece", "move:to:"], "move"),
+        ("+[Piece(Chess) move:to:]", ["Piece", "move:to:"], "move"),
+        ("at::", ["at::"], "at"),
+        ("list:method", ["list:method"], "list:method"),
+        (r"App\Models\User", ["App", "Models", "User"], "User"),
+    ],
+)
 def test_a_name_is_taken_apart(symbol: str, taken_apart: list[str], as_written: str) -> None:
     assert symbol_parts(symbol) == taken_apart
     assert written(symbol_parts(symbol)[-1]) == as_written

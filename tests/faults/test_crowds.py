@@ -75,9 +75,12 @@ def test_rounds_of_two_hundred_submits_at_once_leave_one_whole_plan_in_memory_an
 def test_lookups_beside_submits_all_tell_the_same_truth(root: Path, record_property: Record) -> None:
     wanted, done = size(50, 10_000), 0
     looks: list[tuple[str, Fields]] = [
-        ("search_text", {"patterns": "return 1"}), ("find_definitions", {"symbol": "main"}), ("get_symbols", {"path": "app.py"}),
-        ("search_files", {"pattern": "*.py"}), ("get_function_at_line", {"path": "app.py", "line": 2}),
-    ]  # fmt: skip
+        ("search_text", {"patterns": "return 1"}),
+        ("find_definitions", {"symbol": "main"}),
+        ("get_symbols", {"path": "app.py"}),
+        ("search_files", {"pattern": "*.py"}),
+        ("get_function_at_line", {"path": "app.py", "line": 2}),
+    ]
     with Wire(root) as server:
         at_plan(root, server)
         truth = [strict(server.call(tool, **arguments)) for tool, arguments in looks]

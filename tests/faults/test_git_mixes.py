@@ -144,8 +144,11 @@ def test_nothing_that_comes_in_takes_the_place_of_anything_untracked_or_ignored(
             manager(mine).merge(branch, SESSION, "", [], ignore, None)
         except CodeIntelError as error:
             assert name in json.dumps(error.details, ensure_ascii=False).replace("\\n", "\n"), (
-                incoming, obstacle, name, error.details,
-            )  # fmt: skip
+                incoming,
+                obstacle,
+                name,
+                error.details,
+            )
         else:
             raise AssertionError(f"{(incoming, obstacle, name)} was not in the way")
         assert listing(mine.path) == seen, (incoming, obstacle, name)
@@ -354,9 +357,12 @@ DEEDS = {
     "leaves a child": "sleep 30 >/dev/null 2>&1 & exit 0\n",
 }
 SIGNERS = {
-    "fails": "exit 2\n", "hangs": "sleep 60\n", "lies": "echo nonsense\n", "dies": "kill -KILL $$\n",
+    "fails": "exit 2\n",
+    "hangs": "sleep 60\n",
+    "lies": "echo nonsense\n",
+    "dies": "kill -KILL $$\n",
     "silent": "cat >/dev/null\n",
-}  # fmt: skip
+}
 
 
 def tried(repo: Repo, name: str) -> CodeIntelError | None:

@@ -147,13 +147,16 @@ def test_no_executable_key_alone_is_obeyed_by_a_read(trap: Trap, key: str, recor
     record_property("executions", len(READS) + 1)
 
 
-@pytest.mark.parametrize(("key", "command"), [
-    ("core.fsmonitor", ("status",)),
-    ("diff.external", ("diff",)),
-    ("filter.evil.clean", ("add", "app.py")),
-    ("alias.evil", ("evil",)),
-    ("core.hooksPath", ("commit", "--allow-empty", "-m", "x")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "command"),
+    [
+        ("core.fsmonitor", ("status",)),
+        ("diff.external", ("diff",)),
+        ("filter.evil.clean", ("add", "app.py")),
+        ("alias.evil", ("evil",)),
+        ("core.hooksPath", ("commit", "--allow-empty", "-m", "x")),
+    ],
+)
 def test_the_trap_springs_where_git_is_asked_plainly(trap: Trap, key: str, command: tuple[str, ...]) -> None:
     """The harness is proven: the same configuration does run something for a plain git."""
     trap.set(key, EXECUTABLE.get(key, "!{marker}"))

@@ -340,9 +340,12 @@ class TestSideBySide:
             move(server)
         rows = server.call("review_changes")["results"]
         data = {
-            "reviewed_files": [row["path"] for row in rows], "commit_message": "Return two",
-            "review_prompt_used": "garbage_detection", "tools_used": ["review_changes"], "summary": "Reviewed.",
-        }  # fmt: skip
+            "reviewed_files": [row["path"] for row in rows],
+            "commit_message": "Return two",
+            "review_prompt_used": "garbage_detection",
+            "tools_used": ["review_changes"],
+            "summary": "Reviewed.",
+        }
         for _ in range(200):
             server.ask("submit_phase", data=data)
         answers = [server.answer()["result"]["structuredContent"] for _ in range(200)]

@@ -266,8 +266,8 @@ def test_of_javascript_too(repo: Repo) -> None:
 def test_of_go_too(repo: Repo) -> None:
     tests = (
         'package calc\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(1, 1); got != 2 {\n\t\tt.Fatal(got)\n\t}\n}\n'
-        "\nfunc TestMore(t *testing.T) {\n\tt.Run(\"sub\", func(t *testing.T) {\n\t\tif Add(1, 2) != 3 {\n\t\t\tt.Error()\n\t\t}\n\t})\n}\n"
-    )  # fmt: skip
+        '\nfunc TestMore(t *testing.T) {\n\tt.Run("sub", func(t *testing.T) {\n\t\tif Add(1, 2) != 3 {\n\t\t\tt.Error()\n\t\t}\n\t})\n}\n'
+    )
     bent = """package calc
 
 import (

@@ -234,9 +234,12 @@ def test_files_that_are_left_out_of_the_commit_are_left_out_of_the_run(world: Wo
     world.repo.write("calc.py", FIXED)
     world.repo.write("test_sum.py", SUM)
     asked = ProofRequest(
-        "s", world.config, world.config.verify_commands, world.tree.snapshot(),
+        "s",
+        world.config,
+        world.config.verify_commands,
+        world.tree.snapshot(),
         ToCommit(world.base, world.start, ("calc.py",)),
-    )  # fmt: skip
+    )
     assert "test_sum.py::test_sum" in refused(world.runs().judge(asked, quiet, quiet))
 
 

@@ -40,11 +40,14 @@ def configure(current: CurrentProject, **settings: object) -> None:
     ("query", "names"),
     [
         ("Make main return two", []),
-        ("Let `main` and join_words() of src/app.py raise ValueErrors", ["main", "join_words", "ValueErrors", "src/app.py"]),
+        (
+            "Let `main` and join_words() of src/app.py raise ValueErrors",
+            ["main", "join_words", "ValueErrors", "src/app.py"],
+        ),
         ("Speed up click.echo, please.", ["click.echo"]),
         ("Fix parseArgs in utils/args.ts", ["parseArgs", "utils/args.ts"]),
     ],
-)  # fmt: skip
+)
 def test_names_are_what_a_request_writes_as_code_does(query: str, names: list[str]) -> None:
     assert code_names_in(query) == names
 
@@ -52,15 +55,18 @@ def test_names_are_what_a_request_writes_as_code_does(query: str, names: list[st
 @pytest.mark.parametrize(
     ("files", "proven", "lane"),
     [(1, True, "quick"), (1, False, "fast"), (5, True, "fast"), (6, False, "auto"), (200, True, "auto")],
-)  # fmt: skip
+)
 def test_the_more_files_a_name_stands_in_the_more_of_the_flow_fits(files: int, proven: bool, lane: str) -> None:
     assert lane_for_names(["x"], files, proven=proven).lane is Lane(lane)
 
 
-@pytest.mark.parametrize(("query", "said"), [
-    ("Let join_words skip blanks", None),
-    ("Change the title in README.md", UNPROVEN),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("Let join_words skip blanks", None),
+        ("Change the title in README.md", UNPROVEN),
+    ],
+)
 def test_without_a_flag_a_lane_that_fits_better_is_said_in_one_line(
     current: CurrentProject, query: str, said: str | None
 ) -> None:

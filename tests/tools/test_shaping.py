@@ -46,15 +46,18 @@ def test_rows_that_do_not_fit_are_left_for_the_next_page() -> None:
     assert shaped["next_offset"] == len(shaped["results"]) == 3
 
 
-@pytest.mark.parametrize("row", [
-    Row("one.py", "x = 1\n" * 9000),
-    Row("one.py", "x" * 90_000),
-    Row("one.py", "\n" * 90_000),
-    Row("one.py", '"' * 90_000),
-    Row("one.py", calls=tuple(f"call_{number}" for number in range(9000))),
-    Row("one.py", "x\n" * 3000, tuple("c" * 9000), tuple("s" * 9000)),
-    Row("p" * 90_000),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row("one.py", "x = 1\n" * 9000),
+        Row("one.py", "x" * 90_000),
+        Row("one.py", "\n" * 90_000),
+        Row("one.py", '"' * 90_000),
+        Row("one.py", calls=tuple(f"call_{number}" for number in range(9000))),
+        Row("one.py", "x\n" * 3000, tuple("c" * 9000), tuple("s" * 9000)),
+        Row("p" * 90_000),
+    ],
+)
 def test_a_single_row_that_is_too_large_is_shown_without_its_ends_and_says_how_much_is_missing(row: Row) -> None:
     shaped = listed(row)
     assert size(shaped) < DEFAULT_CHARACTERS

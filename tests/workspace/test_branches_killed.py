@@ -89,8 +89,11 @@ def base_moved(repo: Repo) -> None:
 def half_done(repo: Repo) -> None:
     committed(repo)
     worked_on = {
-        "a.py": "one = 'unfinished'\n", "new.py": "new\n", "mine.txt": "changed by the task\n", "staged.py": "staged\n",
-    }  # fmt: skip
+        "a.py": "one = 'unfinished'\n",
+        "new.py": "new\n",
+        "mine.txt": "changed by the task\n",
+        "staged.py": "staged\n",
+    }
     for name, text in worked_on.items():
         repo.write(name, text)
     repo.git("add", "staged.py")

@@ -372,8 +372,10 @@ def test_sweeping_removes_only_what_killed_writers_left(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*\n")
     assert store(tmp_path).sweep() == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".gitignore", f"{SESSION}.json", f"{SESSION}.previous.json",
-    ]  # fmt: skip
+        ".gitignore",
+        f"{SESSION}.json",
+        f"{SESSION}.previous.json",
+    ]
 
 
 def test_checkpoints_of_every_released_schema_can_be_read() -> None:

@@ -79,10 +79,13 @@ def test_verify_commands_are_lists_or_objects(tmp_path: Path) -> None:
 
 
 def test_chroma_and_headless_have_their_forms(tmp_path: Path) -> None:
-    found = loaded(tmp_path, {
-        "chroma": {"mode": "http", "host": "db", "port": 443, "ssl": True, "headers": {"X-Chroma-Token": "t"}},
-        "headless": {"stale_branches": "delete", "escalation": "continue"},
-    })  # fmt: skip
+    found = loaded(
+        tmp_path,
+        {
+            "chroma": {"mode": "http", "host": "db", "port": 443, "ssl": True, "headers": {"X-Chroma-Token": "t"}},
+            "headless": {"stale_branches": "delete", "escalation": "continue"},
+        },
+    )
     assert found.warnings == ()
     assert (found.config.chroma.port, found.config.headless.stale_branches) == (443, "delete")
     defaults = Config()
@@ -125,23 +128,26 @@ def test_an_unknown_key_is_named_with_its_line_and_the_rest_serves(tmp_path: Pat
     assert found.fell_back == frozenset()
 
 
-@pytest.mark.parametrize(("key", "value", "said"), [
-    ("verify_comands", [], "unknown key 'verify_comands' (did you mean 'verify_commands'?)"),
-    ("colour", 1, "unknown key 'colour' (known are version, embedding_model, "),
-    ("finish", "squash", "finish: must be 'merge' or 'branch'; the default serves"),
-    ("chroma", {"prot": 1}, "chroma.prot: unknown key (did you mean 'port'?); the default serves"),
-    ("headless", {"zz": 1}, "headless.zz: unknown key (known are stale_branches, escalation); "),
-    ("verify_commands", ["pytest -q"], 'verify_commands.0: a list of arguments, for example ["python3", '),
-    ("verify_commands", [{"cmd": ["pytest"]}], "verify_commands.0.argv: is missing; the default serves"),
-    ("chunk_max_tokens", "512", "chunk_max_tokens: must be a valid integer; the default serves"),
-    ("source_dirs", [1], "source_dirs.0: must be a valid string; the default serves"),
-    ("embedding_model", {"a": {"b": 1}}, "embedding_model: must be a valid string; the default serves"),
-    ("verify_commands", "pytest", "verify_commands: must be a list; the default serves"),
-    ("verify_commands", [[]], "verify_commands.0.argv: must have at least 1 item; the default serves"),
-    ("chroma", "local", "chroma: must be an object; the default serves"),
-    ("headless", [], "headless: must be an object; the default serves"),
-    ("exclude_patterns", ["*.min.js", "[a"], "exclude_patterns: '[a' cannot be read: a [ without its ]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("verify_comands", [], "unknown key 'verify_comands' (did you mean 'verify_commands'?)"),
+        ("colour", 1, "unknown key 'colour' (known are version, embedding_model, "),
+        ("finish", "squash", "finish: must be 'merge' or 'branch'; the default serves"),
+        ("chroma", {"prot": 1}, "chroma.prot: unknown key (did you mean 'port'?); the default serves"),
+        ("headless", {"zz": 1}, "headless.zz: unknown key (known are stale_branches, escalation); "),
+        ("verify_commands", ["pytest -q"], 'verify_commands.0: a list of arguments, for example ["python3", '),
+        ("verify_commands", [{"cmd": ["pytest"]}], "verify_commands.0.argv: is missing; the default serves"),
+        ("chunk_max_tokens", "512", "chunk_max_tokens: must be a valid integer; the default serves"),
+        ("source_dirs", [1], "source_dirs.0: must be a valid string; the default serves"),
+        ("embedding_model", {"a": {"b": 1}}, "embedding_model: must be a valid string; the default serves"),
+        ("verify_commands", "pytest", "verify_commands: must be a list; the default serves"),
+        ("verify_commands", [[]], "verify_commands.0.argv: must have at least 1 item; the default serves"),
+        ("chroma", "local", "chroma: must be an object; the default serves"),
+        ("headless", [], "headless: must be an object; the default serves"),
+        ("exclude_patterns", ["*.min.js", "[a"], "exclude_patterns: '[a' cannot be read: a [ without its ]"),
+    ],
+)
 def test_a_problem_is_told_in_words_with_what_is_allowed(tmp_path: Path, key: str, value: object, said: str) -> None:
     assert said in loaded(tmp_path, {key: value}).warnings[0]
 
@@ -258,8 +264,11 @@ def test_an_empty_pattern_does_not_exclude_everything(tmp_path: Path) -> None:
 
 def test_the_reference_tells_of_every_setting_what_it_is_for() -> None:
     parts: dict[str, type[BaseModel]] = {
-        "verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma, "resolution": Resolution,
-    }  # fmt: skip
+        "verify_commands": VerifyCommand,
+        "headless": Headless,
+        "chroma": Chroma,
+        "resolution": Resolution,
+    }
     settings = {*Config.model_fields} - {"headless", "chroma", "resolution"}
     settings |= {f"{name}.{key}" for name, part in parts.items() for key in part.model_fields}
     assert {*ABOUT} == settings

@@ -285,8 +285,9 @@ def test_a_value_is_changed_in_any_block_form_and_nothing_else(before: str, valu
 
 
 @pytest.mark.parametrize(
-    "before", ["project_rules: {summary: old}\n", "{project_rules: {summary: old}}", "project_rules: text\n", "other: 1\n...\n"]
-)  # fmt: skip
+    "before",
+    ["project_rules: {summary: old}\n", "{project_rules: {summary: old}}", "project_rules: text\n", "other: 1\n...\n"],
+)
 def test_a_form_that_resists_is_refused_and_not_rewritten(before: str) -> None:
     with pytest.raises(Broken):
         with_values(before.encode(), "project_rules", {"summary": "new"})
@@ -367,9 +368,12 @@ def test_resources_are_those_files_that_exist(tmp_path: Path) -> None:
     one = provider(tmp_path, {".code-intel/context.yml": "", ".code-intel/verifiers/b.md": "", ".code-intel/verifiers/a.md": "", ".code-intel/verifiers/n.txt": ""})  # fmt: skip
     (tmp_path / ".code-intel" / "verifiers" / "link.md").symlink_to("/etc/passwd")
     names = [
-        ".code-intel/context.yml", ".code-intel/verifiers/*.md", ".code-intel/missing.md", ".code-intel/../x",
+        ".code-intel/context.yml",
+        ".code-intel/verifiers/*.md",
+        ".code-intel/missing.md",
+        ".code-intel/../x",
         "src/*.py",
-    ]  # fmt: skip
+    ]
     assert one.existing([".code-intel/nowhere/*.md"]) == ()
     assert one.existing(names) == (
         ".code-intel/context.yml",

@@ -164,9 +164,12 @@ def test_the_environment_does_not_steer_git(
 def test_nothing_is_fetched_to_answer_a_question(repo: Repo, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     for name, value in {
-        "core.repositoryformatversion": "1", "extensions.partialClone": "origin", "protocol.ext.allow": "always",
-        "remote.origin.url": f"ext::touch {str(marker).replace(' ', '% ')}", "remote.origin.promisor": "true",
-    }.items():  # fmt: skip
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "protocol.ext.allow": "always",
+        "remote.origin.url": f"ext::touch {str(marker).replace(' ', '% ')}",
+        "remote.origin.promisor": "true",
+    }.items():
         repo.git("config", name, value)
     oid = repo.git("rev-parse", "HEAD:a.py")
     (repo.path / ".git/objects" / oid[:2] / oid[2:]).unlink()
@@ -253,12 +256,15 @@ def vanished_worktree(repo: Repo, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("prepare", "sentence"),
     [
-        (no_repository, "not a git repository"), (bare, "bare"), (git_directory, "bare|not in the working tree"),
+        (no_repository, "not a git repository"),
+        (bare, "bare"),
+        (git_directory, "bare|not in the working tree"),
         (vanished_worktree, "leads to .*worktrees/linked, where no repository is"),
-        (worktree_elsewhere, "not in the working tree"), (broken, "cannot read"),
+        (worktree_elsewhere, "not in the working tree"),
+        (broken, "cannot read"),
         pytest.param(another_owner, "another user owns it", marks=pytest.mark.needs("root")),
     ],
-)  # fmt: skip
+)
 def test_where_there_is_no_working_tree_one_sentence_says_why(
     repo: Repo, tmp_path: Path, prepare: Callable[[Repo, Path], Path], sentence: str
 ) -> None:

@@ -185,8 +185,11 @@ def test_a_folder_that_a_repository_aims_elsewhere_gets_no_log(tmp_path: Path) -
 
 def test_a_record_stays_one_short_line_whatever_is_in_it() -> None:
     cyclic_free = {
-        "text": "a\nb\u2028\ud800" * 10_000, "list": list(range(10_000)), "nan": float("nan"), "path": Path("x"),
-    }  # fmt: skip
+        "text": "a\nb\u2028\ud800" * 10_000,
+        "list": list(range(10_000)),
+        "nan": float("nan"),
+        "path": Path("x"),
+    }
     for record in (cyclic_free, {str(n): "y" * 5000 for n in range(500)}, {"deep": {"x": [{"y": "z" * 9000}] * 500}}):
         line = encode_record(record)
         assert len(line) <= journals.MAX_RECORD_BYTES

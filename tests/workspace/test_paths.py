@@ -98,7 +98,10 @@ def test_dots_after_a_link_mean_what_the_system_takes_them_for(tmp_path: Path) -
         relative_path(root, "out/../a.py")
 
 
-@pytest.mark.parametrize("given_path", ["a\0b", "\ud800.py", "x" * 300, "d/" * 3000, "loop", "loop/x", ".git/config", ".git", "src/.git/x", ".GIT/config"])  # fmt: skip
+@pytest.mark.parametrize(
+    "given_path",
+    ["a\0b", "\ud800.py", "x" * 300, "d/" * 3000, "loop", "loop/x", ".git/config", ".git", "src/.git/x", ".GIT/config"],
+)
 def test_what_no_file_of_the_project_can_be_called_is_refused_with_its_reason(tmp_path: Path, given_path: str) -> None:
     project(tmp_path, ".git/config", "src/.git/x")
     (tmp_path / "loop").symlink_to("loop")
@@ -153,21 +156,24 @@ def test_where_the_volume_folds_case_a_path_is_spelled_as_on_disk(
     assert relative_path(tmp_path, "SRC/README.MD") == "SRC/README.MD"
 
 
-@pytest.mark.parametrize(("pattern", "matching", "other"), [
-    ("**/*.md", ["a.md", "d/a.md", "d/e/a.md"], ["a.mdx", "md", "a.md/b"]),
-    ("docs/", ["docs/a", "docs/d/b.md"], ["docs", "x/docs/a"]),
-    ("node_modules/**", ["node_modules/a", "node_modules/b/c"], ["node_modules", "x/node_modules/a"]),
-    ("**/node_modules/**", ["node_modules/a", "x/y/node_modules/b/c"], ["node_modules", "a/b"]),
-    ("*.md", ["a.md", "d/e/a.md"], ["a.txt"]),
-    ("/README.md", ["README.md"], ["d/README.md"]),
-    ("./docs/*.md", ["docs/a.md"], ["docs/d/a.md"]),
-    ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["a/x", "ab"]),
-    ("a?c.[ch]", ["abc.c", "d/abc.h"], ["ac.c", "abc.x"]),
-    ("[!a]*.py", ["b.py"], ["a.py"]),
-    ("a[", ["a["], ["a"]),
-    ("[z-a]", [], ["z", "b"]),
-    ("a/**/b/**/c.md", ["a/b/c.md", "a/1/b/2/3/c.md", "a/b/b/c.md"], ["a/c.md"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pattern", "matching", "other"),
+    [
+        ("**/*.md", ["a.md", "d/a.md", "d/e/a.md"], ["a.mdx", "md", "a.md/b"]),
+        ("docs/", ["docs/a", "docs/d/b.md"], ["docs", "x/docs/a"]),
+        ("node_modules/**", ["node_modules/a", "node_modules/b/c"], ["node_modules", "x/node_modules/a"]),
+        ("**/node_modules/**", ["node_modules/a", "x/y/node_modules/b/c"], ["node_modules", "a/b"]),
+        ("*.md", ["a.md", "d/e/a.md"], ["a.txt"]),
+        ("/README.md", ["README.md"], ["d/README.md"]),
+        ("./docs/*.md", ["docs/a.md"], ["docs/d/a.md"]),
+        ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["a/x", "ab"]),
+        ("a?c.[ch]", ["abc.c", "d/abc.h"], ["ac.c", "abc.x"]),
+        ("[!a]*.py", ["b.py"], ["a.py"]),
+        ("a[", ["a["], ["a"]),
+        ("[z-a]", [], ["z", "b"]),
+        ("a/**/b/**/c.md", ["a/b/c.md", "a/1/b/2/3/c.md", "a/b/b/c.md"], ["a/c.md"]),
+    ],
+)
 def test_globs(pattern: str, matching: list[str], other: list[str]) -> None:
     matches = glob_filter((pattern,))
     assert [path for path in matching if not matches(path)] == []

@@ -40,8 +40,10 @@ def test_the_projects_own_replaces_the_packaged_of_the_same_name_and_comes_first
         {"verifiers/backend.md": "Theirs.", "verifiers/html.md": "Default."},
     )
     assert [(prompt.name, prompt.packaged) for prompt in one.prompts("verifiers")] == [
-        ("backend", False), ("zebra", False), ("html", True),
-    ]  # fmt: skip
+        ("backend", False),
+        ("zebra", False),
+        ("html", True),
+    ]
     found = one.find("verifiers", "backend")
     assert found is not None and found.text == "Ours."
 
@@ -100,5 +102,7 @@ def test_an_edit_during_a_session_is_named_and_takes_effect_with_the_next(tmp_pa
     after = library(tmp_path, {"verifiers/a.md": "new", "interventions/c.md": "added"}, {})
     assert before.prompts("verifiers")[0].text == "old"
     assert {path for path, _ in before.hashes.items() ^ after.hashes.items()} == {
-        ".code-intel/interventions/c.md", ".code-intel/user_escalation.md", ".code-intel/verifiers/a.md",
-    }  # fmt: skip
+        ".code-intel/interventions/c.md",
+        ".code-intel/user_escalation.md",
+        ".code-intel/verifiers/a.md",
+    }

@@ -97,8 +97,9 @@ def test_one_that_fails_fails_the_proof_and_the_others_run_all_the_same(world: W
     proof = world.prove(python("print('1 failed'); raise SystemExit(3)"), python("print('fine')"))
     assert proof.status is FAILED
     assert [(done.outcome, done.returncode, done.output_tail) for done in proof.runs] == [
-        (FAILED, 3, "1 failed"), (PROVEN, 0, "fine"),
-    ]  # fmt: skip
+        (FAILED, 3, "1 failed"),
+        (PROVEN, 0, "fine"),
+    ]
 
 
 def test_without_commands_there_is_no_proof_but_a_tree(world: World) -> None:
@@ -163,15 +164,18 @@ def test_a_failure_weighs_more_than_what_could_not_run_and_that_more_than_a_waiv
     assert world.prove(["waived"], ["no-such-program"], ["true"]).status is UNPROVEN
 
 
-@pytest.mark.parametrize(("command", "why"), [
-    (["no-such-program-anywhere"], "No such file"),
-    (["./a.py"], "Permission denied"),
-    ({"argv": ["true"], "cwd": "missing"}, "no folder missing"),
-    ({"argv": ["true"], "cwd": ".."}, "no folder .."),
-    ({"argv": ["true"], "cwd": "/"}, "no folder /"),
-    ({"argv": ["true"], "cwd": "a.py"}, "no folder a.py"),
-    ({"argv": ["true"], "cwd": "out"}, "no folder out"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (["no-such-program-anywhere"], "No such file"),
+        (["./a.py"], "Permission denied"),
+        ({"argv": ["true"], "cwd": "missing"}, "no folder missing"),
+        ({"argv": ["true"], "cwd": ".."}, "no folder .."),
+        ({"argv": ["true"], "cwd": "/"}, "no folder /"),
+        ({"argv": ["true"], "cwd": "a.py"}, "no folder a.py"),
+        ({"argv": ["true"], "cwd": "out"}, "no folder out"),
+    ],
+)
 def test_what_cannot_be_started_is_unproven_with_the_reason(world: World, command: object, why: str) -> None:
     (world.root / "out").symlink_to("/etc")
     proof = world.prove(command)
@@ -352,20 +356,23 @@ def test_whether_a_command_would_run_is_known_without_running_it(world: World) -
     assert not (world.root / "ran").exists()
 
 
-@pytest.mark.parametrize(("command", "path"), [
-    (["./check.sh"], "check.sh"),
-    (["sh", "tools/check.sh", "-q"], "tools/check.sh"),
-    ({"argv": ["python3", "../check.py"], "cwd": "tools"}, "check.py"),
-    (["tools/../tools/check.sh"], "tools/check.sh"),
-    (["/usr/bin/python3", "check.py"], "check.py"),
-    (["bash", "-e", "check.sh"], "check.sh"),
-    (["python", "-u", "check.py"], "check.py"),
-    (["uv", "run", "check.py"], "check.py"),
-    (["python", "-m", "tools.check"], "tools/check.py"),
-    (["python", "-m", "tools"], "tools/__main__.py"),
-    (["./run_tests.sh"], "run_tests.sh"),
-    (["python3", "tests/test_app.py"], "tests/test_app.py"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (["./check.sh"], "check.sh"),
+        (["sh", "tools/check.sh", "-q"], "tools/check.sh"),
+        ({"argv": ["python3", "../check.py"], "cwd": "tools"}, "check.py"),
+        (["tools/../tools/check.sh"], "tools/check.sh"),
+        (["/usr/bin/python3", "check.py"], "check.py"),
+        (["bash", "-e", "check.sh"], "check.sh"),
+        (["python", "-u", "check.py"], "check.py"),
+        (["uv", "run", "check.py"], "check.py"),
+        (["python", "-m", "tools.check"], "tools/check.py"),
+        (["python", "-m", "tools"], "tools/__main__.py"),
+        (["./run_tests.sh"], "run_tests.sh"),
+        (["python3", "tests/test_app.py"], "tests/test_app.py"),
+    ],
+)
 def test_the_file_that_a_command_runs_is_known(world: World, command: object, path: str) -> None:
     (world.root / "tools").mkdir()
     runner = world.runner(world.configured(["true"], command))
@@ -373,21 +380,27 @@ def test_the_file_that_a_command_runs_is_known(world: World, command: object, pa
     assert runner.argument(path) == runner.script("other.sh") == ""
 
 
-@pytest.mark.parametrize(("command", "path"), [
-    (["pytest", "-q"], "pytest"),
-    (["sh", "../outside.sh"], "outside.sh"),
-    ({"argv": ["sh", "check.sh"], "cwd": "nowhere"}, "check.sh"),
-    (["sh", "a\u0000b"], "a"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (["pytest", "-q"], "pytest"),
+        (["sh", "../outside.sh"], "outside.sh"),
+        ({"argv": ["sh", "check.sh"], "cwd": "nowhere"}, "check.sh"),
+        (["sh", "a\u0000b"], "a"),
+    ],
+)
 def test_what_is_no_file_of_the_project_is_not_taken_for_one(world: World, command: object, path: str) -> None:
     assert world.runner(world.configured(command)).script(path) == ""
 
 
-@pytest.mark.parametrize(("command", "path"), [
-    (["pytest", "tests/test_app.py"], "tests/test_app.py"),
-    (["python", "-m", "pytest", "-c", "ci/pytest.toml"], "ci/pytest.toml"),
-    (["make", "-f", "ci/rules.mk"], "ci/rules.mk"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (["pytest", "tests/test_app.py"], "tests/test_app.py"),
+        (["python", "-m", "pytest", "-c", "ci/pytest.toml"], "ci/pytest.toml"),
+        (["make", "-f", "ci/rules.mk"], "ci/rules.mk"),
+    ],
+)
 def test_a_file_that_is_handed_to_a_program_is_told_from_what_runs(world: World, command: list[str], path: str) -> None:
     runner = world.runner(world.configured(command))
     assert (runner.script(path), runner.argument(path)) == ("", " ".join(command))

@@ -521,8 +521,11 @@ def test_an_unborn_branch_has_a_snapshot_too(tmp_path: Path, monkeypatch: pytest
 def test_without_git_there_is_no_snapshot(tmp_path: Path) -> None:
     judge = TreeJudge(tmp_path)
     assert (judge.snapshot(), judge.changes("", ""), judge.lines("x", "y"), judge.head_snapshot("HEAD")) == (
-        "", (), None, "",
-    )  # fmt: skip
+        "",
+        (),
+        None,
+        "",
+    )
     assert judge.untracked() == {}
     judge.forget()
 
@@ -623,12 +626,15 @@ def test_a_lost_store_is_a_typed_error(repo: Repo) -> None:
     assert caught.value.key == "tool_errors.tree.snapshot_lost"
 
 
-@pytest.mark.parametrize("ask", [
-    lambda judge, snapshot: judge.changes("", snapshot),
-    lambda judge, snapshot: judge.content(snapshot, "a.py"),
-    lambda judge, snapshot: judge.exists(snapshot, "a.py"),
-    lambda judge, snapshot: judge.oids(snapshot, ["a.py"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda judge, snapshot: judge.changes("", snapshot),
+        lambda judge, snapshot: judge.content(snapshot, "a.py"),
+        lambda judge, snapshot: judge.exists(snapshot, "a.py"),
+        lambda judge, snapshot: judge.oids(snapshot, ["a.py"]),
+    ],
+)
 def test_a_private_store_that_is_gone_as_a_whole_is_said_to_be_lost(
     repo: Repo, ask: Callable[[TreeJudge, str], object]
 ) -> None:

@@ -76,17 +76,20 @@ def test_everything_kept_is_for_the_user_alone(tmp_path: Path, approvals: Approv
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
-@pytest.mark.parametrize("forge", [
-    lambda data: data.replace(b'\\"digests\\"', b'\\"Digests\\"'),
-    lambda data: json.dumps({"mac": "0" * 64, "content": json.loads(data)["content"]}).encode(),
-    lambda data: json.dumps({"content": json.loads(data)["content"]}).encode(),
-    lambda data: data[:-1],
-    lambda data: b"",
-    lambda data: b"[]",
-    lambda data: b'{"mac": 1, "content": 2}',
-    lambda data: b'{"mac": "\xc3\xa9", "content": "{}"}',
-    lambda data: b"[" * 100_000,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda data: data.replace(b'\\"digests\\"', b'\\"Digests\\"'),
+        lambda data: json.dumps({"mac": "0" * 64, "content": json.loads(data)["content"]}).encode(),
+        lambda data: json.dumps({"content": json.loads(data)["content"]}).encode(),
+        lambda data: data[:-1],
+        lambda data: b"",
+        lambda data: b"[]",
+        lambda data: b'{"mac": 1, "content": 2}',
+        lambda data: b'{"mac": "\xc3\xa9", "content": "{}"}',
+        lambda data: b"[" * 100_000,
+    ],
+)
 def test_a_record_that_this_user_did_not_sign_counts_for_nothing(
     tmp_path: Path, approvals: Approvals, forge: object
 ) -> None:

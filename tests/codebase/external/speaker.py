@@ -37,12 +37,15 @@ def everywhere(root: Path) -> list[dict[str, Any]]:
     return [
         {
             "uri": path.as_uri(),
-            "range": {"start": {"line": number, "character": found.start()}, "end": {"line": number, "character": found.end()}},
+            "range": {
+                "start": {"line": number, "character": found.start()},
+                "end": {"line": number, "character": found.end()},
+            },
         }
         for path in sorted(root.rglob("*.py"))
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"))
         for found in re.finditer(rf"\b{WORD}\b", line)
-    ]  # fmt: skip
+    ]
 
 
 def answered(method: str, places: list[dict[str, Any]]) -> object:

@@ -119,19 +119,22 @@ def test_the_place_asked_for_may_be_in_such_a_file(tmp_path: Path) -> None:
 PAY = ("src/till.ts", [(1, 2, 5, "npm shop `src/till.ts`/Till#pay().", True)])
 
 
-@pytest.mark.parametrize(("index", "said"), [
-    (None, "cannot be read: No such file"),
-    (b"", "cannot be read: not a SCIP index"),
-    (b"not protobuf at all", "cannot be read:"),
-    (b"\xff" * 40, "cannot be read: a number without an end"),
-    (TYPESCRIPT_INDEX[:-40], "cannot be read: not a SCIP index"),
-    (message((1, b"x"), (2, document(*PAY)))[:-1] + b"\x12", "cannot be read:"),
-    (scip(message((1, "src/till.ts"), (2, b"\x0a\x7f"))), "cannot be read: a field longer than its message"),
-    (PYTHON_INDEX, "index.scip does not know src/till.ts"),
-    (scip(document("../till.ts", PAY[1]), document("/src/till.ts", PAY[1])), "does not know src/till.ts"),
-    (scip(document("src/till.ts", [(1, 900, 905, "x", True)])), "saw another content of src/till.ts"),
-    (scip(document("src/till.ts", [(2**60, 0, 3, "x", True)])), "saw another content of src/till.ts"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"", "cannot be read: not a SCIP index"),
+        (b"not protobuf at all", "cannot be read:"),
+        (b"\xff" * 40, "cannot be read: a number without an end"),
+        (TYPESCRIPT_INDEX[:-40], "cannot be read: not a SCIP index"),
+        (message((1, b"x"), (2, document(*PAY)))[:-1] + b"\x12", "cannot be read:"),
+        (scip(message((1, "src/till.ts"), (2, b"\x0a\x7f"))), "cannot be read: a field longer than its message"),
+        (PYTHON_INDEX, "index.scip does not know src/till.ts"),
+        (scip(document("../till.ts", PAY[1]), document("/src/till.ts", PAY[1])), "does not know src/till.ts"),
+        (scip(document("src/till.ts", [(1, 900, 905, "x", True)])), "saw another content of src/till.ts"),
+        (scip(document("src/till.ts", [(2**60, 0, 3, "x", True)])), "saw another content of src/till.ts"),
+    ],
+)
 def test_a_broken_or_foreign_index_leaves_the_answer_as_it_was_with_one_line(
     tmp_path: Path, index: bytes | None, said: str
 ) -> None:

@@ -207,9 +207,12 @@ class _Responses(_Handler):
             self.event("response.output_item.added", output_index=index, item=item)
             self.event("response.output_item.done", output_index=index, item=item)
         usage = {
-            "input_tokens": 1000, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 10,
-            "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 1010,
-        }  # fmt: skip
+            "input_tokens": 1000,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": 10,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": 1010,
+        }
         done = {"id": name, "status": "completed", "output": items, "usage": usage}
         self.event("response.completed", response=done)
 

@@ -52,10 +52,13 @@ def _lines(client: str) -> list[str]:
 _CONNECTED = "code-intel: code-intel-server serve - ✔ Connected"
 
 
-@pytest.mark.parametrize(("what", "says"), [
-    ("plugin", {"plugin list": "✔ enabled", "mcp list": f"plugin:code-intel:{_CONNECTED}"}),
-    ("mcp", {"mcp list": _CONNECTED}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("plugin", {"plugin list": "✔ enabled", "mcp list": f"plugin:code-intel:{_CONNECTED}"}),
+        ("mcp", {"mcp list": _CONNECTED}),
+    ],
+)
 def test_the_lines_of_the_readme_register_with_claude_code(tmp_path: Path, what: str, says: dict[str, str]) -> None:
     machine = Machine.make(tmp_path, set_up=False)
     path = os.pathsep.join([str(installed.claude().parent), str(machine.bin), os.environ["PATH"]])
