@@ -77,10 +77,7 @@ OUT_OF_REACH = (
         "Files that git ignores or that lie outside the project (a poisoned cache, an installed package) and bend what the commands see",
         "No snapshot holds them. A run of the same commands on another machine shows it.",
     ),
-    (
-        "Overwriting object files in `.git/objects`",
-        "Git believes its own store; `git fsck` shows it.",
-    ),
+    ("Overwriting object files in `.git/objects`", "Git believes its own store; `git fsck` shows it."),
     (
         "Code that does nothing useful but is no stub",
         "What an implementation is worth is judged by the verify commands and by the reviews.",

@@ -420,13 +420,7 @@ GUARDS = (
         "    if False:",
         "merge_by_hand_that_breaks",
     ),
-    Guard(
-        "no object stands in for another",
-        CHILD,
-        '        "GIT_NO_REPLACE_OBJECTS": "1",\n',
-        "",
-        "stands_in_for",
-    ),
+    Guard("no object stands in for another", CHILD, '        "GIT_NO_REPLACE_OBJECTS": "1",\n', "", "stands_in_for"),
     Guard(
         "no graft stands in for a parent",
         CHILD,
@@ -484,11 +478,7 @@ GUARDS = (
         "before_their_phase",
     ),
     Guard(
-        "a summary says something",
-        "flow/payloads.py",
-        "        if not said:",
-        "        if False:",
-        "without_a_summary",
+        "a summary says something", "flow/payloads.py", "        if not said:", "        if False:", "without_a_summary"
     ),
     Guard(
         "an empty search was empty",

@@ -327,11 +327,7 @@ def _write(selector: selectors.BaseSelector, stream: IO[bytes] | None, pending: 
     return pending
 
 
-def _await_exit(
-    child: "subprocess.Popen[bytes]",
-    deadline: float,
-    on_wait: Callable[[], None] | None,
-) -> bool:
+def _await_exit(child: "subprocess.Popen[bytes]", deadline: float, on_wait: Callable[[], None] | None) -> bool:
     """Wait for the end itself; whether it came before the deadline."""
     pause = _SHORTEST_SECONDS
     while not _exited(child):

@@ -187,10 +187,7 @@ def test_evidence_beside_the_change_of_a_quick_session(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     ("text", "lines"),
-    [
-        (APP + "# nothing\n" * 900_000, "11-900010"),
-        (f"{APP}{'b=1;' * 400_000}\n", "11-11"),
-    ],
+    [(APP + "# nothing\n" * 900_000, "11-900010"), (f"{APP}{'b=1;' * 400_000}\n", "11-11")],
     ids=["9 MB of comments", "1.6 MB in a line"],
 )
 def test_what_no_syntax_tree_is_made_of_is_said_not_to_be_judged(stage: Stage, text: str, lines: str) -> None:

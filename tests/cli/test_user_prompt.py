@@ -96,10 +96,7 @@ def test_an_answer_counts_for_the_session_that_waits_for_it_and_only_once(
     assert one.decides("stale_branches", "delete", ("delete", "continue")) == ("delete", Author.HOOK)
     assert one.decides("user_decision", "continue", ("continue", "stop")) == ("continue", Author.AGENT)
     assert user(root, now, "").decides("user_decision", "stop", ("stop",)) == ("stop", Author.HOOK)
-    assert user(root, now, "another").decides("user_decision", "stop", ("stop",)) == (
-        "stop",
-        Author.AGENT,
-    )
+    assert user(root, now, "another").decides("user_decision", "stop", ("stop",)) == ("stop", Author.AGENT)
     assert user(root, later).decides("user_decision", "stop", ("stop",)) == ("stop", Author.AGENT)
 
 

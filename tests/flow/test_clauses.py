@@ -108,10 +108,7 @@ def test_after_continue_changes_are_measured_from_head_as_it_was_at_the_start() 
     assert session.error == "common_failures.required_tools_not_used"
     world.call("review_changes")
     answer = session.send(
-        reviewed_files=[],
-        commit_message="Go on",
-        review_prompt_used="garbage_detection",
-        tools_used=["review_changes"],
+        reviewed_files=[], commit_message="Go on", review_prompt_used="garbage_detection", tools_used=["review_changes"]
     )
     assert answer["missing"] == ["app.py"]
 

@@ -12,10 +12,7 @@ ASKED = {"t.py::old": "passed before", "t.py::new": "skipped now"}
 
 @pytest.mark.parametrize(
     ("tests", "said"),
-    [
-        (SeenTests(unavailable="no mounts"), "unavailable: no mounts"),
-        (SeenTests(only_status=True), "exit status only"),
-    ],
+    [(SeenTests(unavailable="no mounts"), "unavailable: no mounts"), (SeenTests(only_status=True), "exit status only")],
 )
 def test_where_no_test_was_seen_the_answer_and_the_commit_say_so(tests: SeenTests, said: str) -> None:
     more = ": no test was seen by name, and none ran on the old code" if tests.only_status else ""

@@ -124,13 +124,7 @@ class World:
     heads: dict[str, Files] = field(default_factory=dict)
 
     def call(
-        self,
-        tool: str,
-        *files: str,
-        results: int = 1,
-        outcome: str = "ok",
-        tree: str = "",
-        asks: tuple[str, ...] = (),
+        self, tool: str, *files: str, results: int = 1, outcome: str = "ok", tree: str = "", asks: tuple[str, ...] = ()
     ) -> None:
         """Let a tool run: one more line in the ledger."""
         self.calls.append(LedgerEntry(len(self.calls) + 1, tool, "", outcome, results, files, tree, asks))

@@ -11,19 +11,7 @@ import pytest
 
 from code_intel_server.cli import init
 from tests.e2e.driver import Fields, git, repository
-from tests.e2e.stage import (
-    APP,
-    APP_DONE,
-    FILES,
-    ITEM,
-    TESTS,
-    Agent,
-    Stage,
-    plan,
-    report,
-    through_every_gate,
-    verdict,
-)
+from tests.e2e.stage import APP, APP_DONE, FILES, ITEM, TESTS, Agent, Stage, plan, report, through_every_gate, verdict
 
 CHECK = [sys.executable, "-B", "-c", "import app, sys; sys.exit(0 if app.main() == 2 else 'main is not two')"]
 RECORDED = {"id": "t1", "description": "Task t1", "status": "completed", "checklist": [ITEM]}

@@ -209,9 +209,7 @@ def test_where_nothing_can_be_confined_only_who_asks_for_it_has_the_run(repo: Re
 
 
 @pytest.mark.needs("an ordinary user")  # whom a permission stops
-def test_a_home_that_may_not_be_looked_into_only_means_that_nothing_is_confined(
-    tmp_path: Path,
-) -> None:
+def test_a_home_that_may_not_be_looked_into_only_means_that_nothing_is_confined(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     (closed / "home").mkdir(parents=True)
     closed.chmod(0)

@@ -105,10 +105,7 @@ def test_a_package_of_an_npm_workspace_is_taken_from_the_checkout_or_it_is_said_
         "packages/use/use.test.js": test % 0,
     }
     _write(repo, packages)
-    _write(
-        repo,
-        {"packages/add/add.js": "module.exports = (a, b) => a + b\n", "packages/use/use.test.js": test % 2},
-    )
+    _write(repo, {"packages/add/add.js": "module.exports = (a, b) => a + b\n", "packages/use/use.test.js": test % 2})
     for name in ("add", "use"):
         link = repo.path / "node_modules" / "@calc" / name
         link.parent.mkdir(parents=True, exist_ok=True)

@@ -61,11 +61,7 @@ def test_the_more_files_a_name_stands_in_the_more_of_the_flow_fits(files: int, p
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("Let join_words skip blanks", None),
-        ("Change the title in README.md", UNPROVEN),
-    ],
+    ("query", "said"), [("Let join_words skip blanks", None), ("Change the title in README.md", UNPROVEN)]
 )
 def test_without_a_flag_a_lane_that_fits_better_is_said_in_one_line(
     current: CurrentProject, query: str, said: str | None

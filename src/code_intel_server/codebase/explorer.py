@@ -148,12 +148,7 @@ class Explorer:
         return file_structure.analyze_structure(self.project, path, page=page, skipped=self.skips.latest)
 
     def analyze_impact(
-        self,
-        targets: Sequence[str],
-        *,
-        depth: int = 2,
-        page: Page = FIRST_TOUCHED,
-        history: History | None = None,
+        self, targets: Sequence[str], *, depth: int = 2, page: Page = FIRST_TOUCHED, history: History | None = None
     ) -> Impact:
         """See `impact.analyze_impact`."""
         return analyze_impact(

@@ -24,13 +24,7 @@ from code_intel_server.index.storage.contents import FileWrite, key_of, passage_
 from code_intel_server.index.storage.rows import pack
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.storage.texts import read_texts
-from code_intel_server.index.values import (
-    FileLister,
-    FileState,
-    IndexSettings,
-    SyncProgress,
-    SyncReport,
-)
+from code_intel_server.index.values import FileLister, FileState, IndexSettings, SyncProgress, SyncReport
 from code_intel_server.index.vectors.embedding import Encoder, StaticEncoder
 from code_intel_server.workspace.files import read_beneath
 

@@ -330,12 +330,7 @@ class _Work:
         return self._keep(name, done)
 
     def _with_canary(
-        self,
-        name: str,
-        command: VerifyCommand,
-        place: IsolatedCheckout,
-        runners: Collection[str],
-        wanted: Selection,
+        self, name: str, command: VerifyCommand, place: IsolatedCheckout, runners: Collection[str], wanted: Selection
     ) -> SuiteRunRecord:
         """One run with a test that must fail among the others, and what became of that put aside."""
         with canary_in_run(runners, place, wanted) as selection:

@@ -117,11 +117,7 @@ def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
 
 
 def _command(
-    run: execution.SuiteRunRecord,
-    bad: Sequence[Case],
-    problems: Sequence[str],
-    seen: SeenTests,
-    flaky: Collection[str],
+    run: execution.SuiteRunRecord, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests, flaky: Collection[str]
 ) -> CommandRun:
     seconds = run.suite.seconds
     if not bad and not problems:

@@ -369,11 +369,7 @@ def _is_test_script(name: str) -> bool:
 
 
 def _notary(
-    git: Git,
-    config: Config,
-    commands: Sequence[VerifyCommand],
-    tell: Callable[[str], None],
-    check: Callable[[], None],
+    git: Git, config: Config, commands: Sequence[VerifyCommand], tell: Callable[[str], None], check: Callable[[], None]
 ) -> Notary:
     limit, borrow = config.verify_limit or None, config.borrowed_folders
     return Notary(git, commands, limit=limit, borrow=borrow, tell=tell, check=check, mutants=config.verify_mutants)

@@ -8,12 +8,7 @@ from pydantic import JsonValue
 
 from code_intel_server.codebase.files.roles import is_test_file
 from code_intel_server.errors import CodeIntelError, Rejected
-from code_intel_server.flow.checks.judgement import (
-    REASON_LENGTH,
-    left_by_runs,
-    list_of_paths,
-    why_writable_now,
-)
+from code_intel_server.flow.checks.judgement import REASON_LENGTH, left_by_runs, list_of_paths, why_writable_now
 from code_intel_server.flow.checks.writable import Why
 from code_intel_server.flow.handlers.ready import CHECKED_AT_MOST
 from code_intel_server.flow.handlers.review import committed, uncompared

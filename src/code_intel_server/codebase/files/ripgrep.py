@@ -166,12 +166,7 @@ def walk_arguments(project: ProjectScope) -> list[str]:
 
 
 def search(
-    project: ProjectScope,
-    query: Query,
-    *,
-    path: str = ".",
-    extra: Sequence[str] = (),
-    seconds: float = SEARCH_SECONDS,
+    project: ProjectScope, query: Query, *, path: str = ".", extra: Sequence[str] = (), seconds: float = SEARCH_SECONDS
 ) -> SearchResult:
     """Every line below `path` (relative, from `inside`) that matches one of the patterns.
 
@@ -193,11 +188,7 @@ def search(
     if done.returncode == 2 and not done.timed_out:
         _reject_invalid(project, query)
     files, binary = parse_matches(done.stdout)
-    problems = [
-        *_problems(done, seconds),
-        *_unread(done, files or binary),
-        *_stopped(project.root, binary),
-    ]
+    problems = [*_problems(done, seconds), *_unread(done, files or binary), *_stopped(project.root, binary)]
     return SearchResult(files, tuple(problems), overflowed=done.truncated)
 
 
@@ -267,12 +258,7 @@ def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> proces
         "-",
     ]
     return process.run(
-        argv,
-        cwd=cwd,
-        timeout=SEARCH_SECONDS,
-        env=process.clean_environment(),
-        stdin=text,
-        max_output=MAX_MATCH_OUTPUT,
+        argv, cwd=cwd, timeout=SEARCH_SECONDS, env=process.clean_environment(), stdin=text, max_output=MAX_MATCH_OUTPUT
     )
 
 

@@ -30,12 +30,7 @@ class FileRow(Row):
 
 
 def search_files(
-    project: ProjectScope,
-    pattern: str,
-    *,
-    path: str = ".",
-    page: Page = FIRST_PAGE,
-    skipped: Skipped | None = None,
+    project: ProjectScope, pattern: str, *, path: str = ".", page: Page = FIRST_PAGE, skipped: Skipped | None = None
 ) -> LookupAnswer[FileRow]:
     """Files below `path` whose path `pattern` means: a glob where it holds `*?[{`, else fuzzy (name, part of the path, letters in order).
 

@@ -664,10 +664,7 @@ class LazyEvaluator:
         return union(found) if found else UNKNOWN
 
     def returns(
-        self,
-        declaration: Declaration,
-        receiver: Instance | Class | None = None,
-        call: Call | None = None,
+        self, declaration: Declaration, receiver: Instance | Class | None = None, call: Call | None = None
     ) -> Values:
         """What a call of a function gives."""
         language = self.rules(declaration.model)

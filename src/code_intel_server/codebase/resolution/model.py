@@ -260,13 +260,7 @@ def _open_inside(scopes: dict[tuple[int, int], Scope], one: Declaration, *, wide
         one.inner.owner = one
 
 
-def _declaration(
-    model: Model,
-    kind: str,
-    captures: "Captures",
-    name: "tree_sitter.Node",
-    spelled: str,
-) -> Declaration:
+def _declaration(model: Model, kind: str, captures: "Captures", name: "tree_sitter.Node", spelled: str) -> Declaration:
     how = next((one for one in _HOW if one in captures), "value")
     return Declaration(
         model=model,

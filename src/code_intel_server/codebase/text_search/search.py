@@ -222,10 +222,7 @@ def _whole_lines(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
 
 
 def _rows(
-    sources: SourceFiles,
-    columns: Columns,
-    on_page: Sequence[tuple[Match, bytes]],
-    context: int,
+    sources: SourceFiles, columns: Columns, on_page: Sequence[tuple[Match, bytes]], context: int
 ) -> list[TextRow]:
     width = _width([line for _, line in on_page], {match.path for match, _ in on_page})
     long = [number for number, (_, line) in enumerate(on_page) if len(line) > width]

@@ -11,12 +11,7 @@ from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.claims import texts_of, wrong_places
 from code_intel_server.flow.checks.judgement import files_named, list_of_paths, missing_files, shown_files
-from code_intel_server.flow.payloads import (
-    ExplorationPayload,
-    HypothesesPayload,
-    ImpactPayload,
-    SemanticPayload,
-)
+from code_intel_server.flow.payloads import ExplorationPayload, HypothesesPayload, ImpactPayload, SemanticPayload
 from code_intel_server.flow.phases import DOCUMENT_RESEARCH, Event
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST
 from code_intel_server.flow.turn import Note, Outcome, Turn

@@ -148,12 +148,7 @@ def receipt_of(proof: Proof, verifier: str) -> Receipt:
     ]
     left_out = [*proof.left_out[:LEFT_OUT_AT_MOST]]
     return Receipt(
-        status=proof.status,
-        tree=proof.tree,
-        verifier=verifier,
-        commands=commands,
-        left_out=left_out,
-        tests=proof.tests,
+        status=proof.status, tree=proof.tree, verifier=verifier, commands=commands, left_out=left_out, tests=proof.tests
     )
 
 

@@ -90,12 +90,7 @@ def _source(lines: TokenLines, symbols: Sequence[Symbol], best: Callable[[Span],
 
 
 def chunk_file(
-    path: str,
-    data: bytes,
-    language: Language | None,
-    *,
-    max_tokens: int,
-    strategy: ChunkStrategy = ChunkStrategy.AST,
+    path: str, data: bytes, language: Language | None, *, max_tokens: int, strategy: ChunkStrategy = ChunkStrategy.AST
 ) -> list[Chunk]:
     """The chunks of a file in order; every visible line of code or prose is in one, but for the far end of enormous lines."""
     pieces, source = _pieces(data, language, max_tokens, strategy)

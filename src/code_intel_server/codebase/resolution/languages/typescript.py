@@ -151,10 +151,7 @@ class TypeScript(LanguageRules):
     type_either: ClassVar[frozenset[str]] = frozenset({"union_type", "intersection_type"})
     type_lists: ClassVar[frozenset[str]] = frozenset({"array_type"})
     transparent: ClassVar[frozenset[str]] = frozenset(_TRANSPARENT.split())
-    elements: ClassVar[Mapping[str, int]] = {
-        **dict.fromkeys(_LISTS.split(), 0),
-        **dict.fromkeys(_MAPPINGS, 1),
-    }
+    elements: ClassVar[Mapping[str, int]] = {**dict.fromkeys(_LISTS.split(), 0), **dict.fromkeys(_MAPPINGS, 1)}
     giving: ClassVar[frozenset[str]] = frozenset({"pop", "shift", "find", "findLast", "at", "get"})
     keeping: ClassVar[frozenset[str]] = frozenset(
         ["filter", "slice", "concat", "reverse", "sort", "splice", "toSorted", "toReversed", "values", "entries"]
@@ -761,12 +758,7 @@ class TypeScript(LanguageRules):
         return union(found)
 
     def _argument(
-        self,
-        ev: "Evaluator",
-        function: Declaration,
-        index: int,
-        receiver: "Instance | Class | None",
-        call: Call,
+        self, ev: "Evaluator", function: Declaration, index: int, receiver: "Instance | Class | None", call: Call
     ) -> Values:
         parameter = _parameter_at(function.node, index)
         declared = parameter.child_by_field_name("type") if parameter is not None else None
