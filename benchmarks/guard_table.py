@@ -54,7 +54,7 @@ GUARDS = (
     Guard(
         "the tree at the verdict",
         VERIFY,
-        '    refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}")\n',
+        '    refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}", before)\n',
         "    del which\n",
         "before_the_verdict",
     ),

@@ -638,13 +638,11 @@ class TestReport:
         assert session.error == "failures.READY.checklist_evidence_file_not_found"
 
     def test_without_git_what_exists_must_have_been_explored(self) -> None:
-        from code_intel_server.flow.checks.judgement import is_writable
+        from code_intel_server.flow.checks.judgement import unwritable
 
         session = Session(Flags(quick=True), world=World(git=False))
         session.state.explored_files.append("app.py")
-        assert is_writable(session.state, session.ports, "app.py")
-        assert is_writable(session.state, session.ports, "new.py")
-        assert not is_writable(session.state, session.ports, "README.md")
+        assert unwritable(session.state, session.ports, ["app.py", "new.py", "README.md"]) == {"README.md"}
 
     def test_a_file_may_be_written_once_a_plan_is_accepted(self) -> None:
         from code_intel_server.flow.checks.judgement import why_writable_now

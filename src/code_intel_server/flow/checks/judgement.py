@@ -9,7 +9,7 @@ no git there are no snapshots, and the file counts as new.
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from posixpath import dirname
@@ -22,7 +22,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.checks.ranges import Spots, carried, followed, lines_of, meets, spots
-from code_intel_server.flow.checks.writable import Why, why_writable, why_writable_in
+from code_intel_server.flow.checks.writable import Why, why_writable_in
 from code_intel_server.flow.ports import Evidence, Ports, SyntaxDifference
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import ChecklistItem
@@ -77,22 +77,33 @@ def files_named(evidence: Evidence, name: str) -> list[str]:
     return [*found, own] if own is not None and own != target else found
 
 
-def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[str]:
-    """The paths changed between two snapshots that are not in the writable set."""
+def unexplored(
+    state: SessionState, ports: Ports, since: str, now: str, left: Collection[str] | None = None
+) -> list[str]:
+    """The paths changed between two snapshots that are not in the writable set; `left` is what `left_by_runs` found."""
     if not since or not now or since == now:
         return []
     changes = ports.tree.changes(since, now)
-    touched = paths_of(changes) - left_by_runs(state, ports, now)
+    touched = paths_of(changes).difference(left_by_runs(state, ports, now) if left is None else left)
     known = (*state.explored_files, *state.added_files)
     moved = {change.path for change in changes if change.repository and _any_below(change.path, known)}
     swapped = _swapped(changes).intersection(known)
     moved |= {path for path in touched if not swapped.isdisjoint(_folders(path))}
-    asked = touched.difference(moved, known)
-    existed = {*ports.tree.oids(state.trees.start, sorted(asked))} if state.trees.start else asked
-    # As `is_writable`, for thousands of paths at once.
+    return sorted(unwritable(state, ports, touched - moved))
+
+
+def unwritable(state: SessionState, ports: Ports, paths: Collection[str]) -> set[str]:
+    """Those of normalised paths that are not in the writable set: `why_writable` for thousands at once."""
+    known = (*state.explored_files, *state.added_files)
+    asked = {*paths}.difference(known)
+    existed = (
+        {*ports.tree.oids(state.trees.start, sorted(asked))}
+        if state.trees.start
+        else {path for path in asked if ports.evidence.exists(path)}
+    )
     beside = {dirname(path) for path in (*known, *state.unseen_files)}
-    new = {path for path in asked - existed if path in state.unseen_files or dirname(path) in beside}
-    return sorted(asked.difference(new, looked_at(state, ports)))
+    new = {path for path in asked - existed if dirname(path) in beside}
+    return asked.difference(new, looked_at(state, ports))
 
 
 def paths_of(changes: Iterable[Change]) -> set[str]:
@@ -158,12 +169,6 @@ def refuse_within(changes: Iterable[Change], key: str = "failures.READY.reposito
         raise Rejected(key, details={"files": sorted(paths)}, files=list_of_paths(paths), repository=first)
 
 
-def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
-    """Whether a normalised path is in the writable set."""
-    existed = _existed(state, ports, path)
-    return why_writable(path, _known(state, ports, existed=existed), state.added_files, exists=existed).allowed
-
-
 def shown_files(ports: Ports) -> frozenset[str]:
     """The files that a tool of ours, or the client by its own tools, has shown in this session; a mere name shows nothing."""
     calls = (call for call in ports.ledger.entries() if call.outcome == "ok" and call.tool in SHOWING)
@@ -188,26 +193,21 @@ def take_looked_at(state: SessionState, ports: Ports) -> bool:
 
 def why_writable_now(state: SessionState, ports: Ports, path: str) -> Why:
     """Why a normalised path may, or may not, be written at this place of the session."""
-    existed = _existed(state, ports, path)
-    known = _known(state, ports, existed=existed)
+    # What did not exist when the session began is new; a new file may lie also where one lies that nothing has shown.
+    existed = ports.tree.exists(state.trees.start, path) if state.trees.start else ports.evidence.exists(path)
+    known = (*state.explored_files, *(looked_at(state, ports) if existed else state.unseen_files))
     return why_writable_in(str(state.phase), state.substep, path, known, state.added_files, exists=existed)
 
 
-def _known(state: SessionState, ports: Ports, *, existed: bool) -> tuple[str, ...]:
-    """What lets a path be written: the explored files; a new file may lie also where one lies that nothing has shown."""
-    return (*state.explored_files, *(looked_at(state, ports) if existed else state.unseen_files))
-
-
-def _existed(state: SessionState, ports: Ports, path: str) -> bool:
-    """Whether a path is old: what did not exist when the session began is new."""
-    return ports.tree.exists(state.trees.start, path) if state.trees.start else ports.evidence.exists(path)
-
-
 def refuse_unexplored(
-    state: SessionState, ports: Ports, now: str, key: str = "failures.READY.unexplored_changes"
+    state: SessionState,
+    ports: Ports,
+    now: str,
+    key: str = "failures.READY.unexplored_changes",
+    left: Collection[str] | None = None,
 ) -> None:
     """Raise Rejected(key) for changes since the last judgement outside the writable set."""
-    strays = unexplored(state, ports, state.trees.judged, now)
+    strays = unexplored(state, ports, state.trees.judged, now, left)
     if strays:
         raise Rejected(key, details={"unexplored": [*strays]}, files=list_of_paths(strays))
 
@@ -218,7 +218,10 @@ def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
     `check_write_target` allows, and so does a reason given for a path once it may be written or was. None while there are strays: what nobody explored has to be reported first.
     """
     before = state.trees.judged
-    if not before or not now or before == now or unexplored(state, ports, before, now):
+    if not before or not now or before == now:
+        return []
+    left = left_by_runs(state, ports, now)
+    if unexplored(state, ports, before, now, left):
         return []
     checks = (call for call in ports.ledger.entries() if call.tool == WRITE_CHECK and call.outcome == "ok")
     allowed = {*state.explained_files, *(path for call in checks for path in call.files)}
@@ -230,8 +233,9 @@ def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
         for one in changes
     }
     moved = {change.path for change in changes if change.repository and _any_below(change.path, allowed)}
-    moved |= left_by_runs(state, ports, now)
-    return sorted(path for path, spellings in names.items() if path not in moved and allowed.isdisjoint(spellings))
+    return sorted(
+        path for path, spellings in names.items() if path not in moved | left and allowed.isdisjoint(spellings)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,9 +417,8 @@ class Judge:
         if whole is not None and (self._gone(Reference(bare, 1, 1), whole) or not whole.hunks or whole.repository):
             return [Reference(bare, 1, 1)]
         if whole is not None and bare == text and not any(hunk.new_count for hunk in whole.hunks):
-            gaps = [
-                max(hunk.new_start, 1) for hunk in whole.hunks
-            ]  # what was taken out of a file has no line to point to
+            # What was taken out of a file has no line to point to.
+            gaps = [max(hunk.new_start, 1) for hunk in whole.hunks]
             return [Reference(bare, gaps[0], gaps[-1])]
         references = parse_references(text)
         if len(references) > RANGES_AT_MOST:

@@ -10,13 +10,13 @@ from code_intel_server.flow.checks.judgement import (
     REASON_LENGTH,
     Judge,
     has_reason,
-    is_writable,
     left_by_runs,
     list_of_paths,
     paths_of,
     refuse_uncommitted_within,
     refuse_unexplored,
     take_looked_at,
+    unwritable,
 )
 from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
 from code_intel_server.flow.phases import EXPLORATION, READY_PLAN, Event
@@ -71,12 +71,14 @@ def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
     names = {path: _names(ports, path) for path in named}
     if not state.route.runs(EXPLORATION):
         reasons = {name: task.description for task in turn.payload.tasks for path in task.files for name in names[path]}
+        strays = unwritable(state, ports, reasons)
         state.added_files |= {
             name: reason[:REASON_AT_MOST]
             for name, reason in reasons.items()
-            if len(reason) >= REASON_LENGTH and ports.evidence.exists(name) and not is_writable(state, ports, name)
+            if name in strays and len(reason) >= REASON_LENGTH and ports.evidence.exists(name)
         }
-    refused = [path for path, own in names.items() if not own or not all(is_writable(state, ports, one) for one in own)]
+    strays = unwritable(state, ports, {name for own in names.values() for name in own})
+    refused = [path for path, own in names.items() if not own or own & strays]
     # What only lacks a look was asked for all the same: until then it is a stray.
     allowed = (name for path, own in names.items() for name in own if path not in refused or name in state.unseen_files)
     state.explained_files = sorted({*state.explained_files, *allowed})

@@ -42,7 +42,13 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str, ado
         raise Rejected(
             "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=list_of_paths(missing)
         )
-    _require_reasons(turn, changed, decisions, now, review.committed)
+    strays = unexplored(turn.state, turn.ports, turn.state.trees.judged, now, own)
+    strays = [path for path in strays if path in decisions and decisions[path].decision == "keep"]
+    if strays:
+        raise Rejected(
+            "failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=list_of_paths(strays)
+        )
+    _require_reasons(turn, changed, decisions, review.committed)
     refuse_within(
         (changed[path] for path, entry in decisions.items() if entry.decision != "leave"),
         "failures.PRE_COMMIT.repository_uncommitted",
@@ -118,16 +124,10 @@ def _require_reasons(
     turn: Turn[CommitPayload],
     changed: dict[str, Change],
     decisions: dict[str, ReviewedFile],
-    now: str,
     committed: frozenset[str],
 ) -> None:
     state, ports = turn.state, turn.ports
     kept = {path for path, entry in decisions.items() if entry.decision == "keep"}
-    strays = [path for path in unexplored(state, ports, state.trees.judged, now) if path in kept]
-    if strays:
-        raise Rejected(
-            "failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=list_of_paths(strays)
-        )
     before = {printable(path) for path in kept & committed}
     state.file_reasons = {name: reason for name, reason in state.file_reasons.items() if name in before}
     for path in sorted(kept - committed):

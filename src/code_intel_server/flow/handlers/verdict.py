@@ -67,8 +67,8 @@ def _passed(turn: Turn[VerdictPayload], verifier: str) -> Outcome:
     # add_explored_files is READY's: here the way out is another one.
     which = "tree_changed" if state.flags.only_verify else "unexplored_changes"
     now = ports.tree.snapshot(contents=True)
-    refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}")
     before = left_by_runs(state, ports, now)
+    refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}", before)
     proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, sorted(before)))
     if proof.status is ProofStatus.FAILED:
         raise proof_failed("failures.POST_IMPL_VERIFY.proof_failed", proof)
