@@ -135,6 +135,7 @@ def main(argv: list[str]) -> None:
             for task in [tasks.load()[name] for name in names] or tasks.load().values():
                 print(check.check(task), flush=True)
         case ["table"]:
+            page.draw(RUNS, HERE.parent)
             (HERE.parent / "agents.md").write_text(page.page(RUNS), encoding="utf-8")
         case ["_serve", folder, project, *command]:
             bridge.serve(Path(folder), Path(project), command)

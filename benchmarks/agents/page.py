@@ -37,11 +37,8 @@ out review diffs and `tools/list`. Every run is here; the agents' own reports ar
 
 
 def page(folder: Path) -> str:
-    """The whole page, from the kept runs."""
-    runs = [
-        {**json.loads(file.read_text(encoding="utf-8")), "name": file.stem} for file in sorted(folder.glob("*.json"))
-    ]
-    runs.sort(key=lambda run: (run["task"], ARMS.index(run["arm"]), run["name"]))
+    """The whole page, from the kept runs; its pictures are drawn by `draw`."""
+    runs = sorted(_kept(folder), key=lambda run: (run["task"], ARMS.index(run["arm"]), run["name"]))
     rows = [
         "| run | arm | hidden tests | obligations | minutes | calls | KB | refusals | files |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -53,7 +50,7 @@ def page(folder: Path) -> str:
         f"{_summary(runs)}\n",
         f"{_primary(runs)}\n",
         f"{_judged(runs)}\n",
-        f"{_plots(runs)}\n",
+        "".join(f"![The planned runs: {what}](agents_{name}.svg)\n" for name, what, _ in _PICTURES),
         f"{_against_auto(runs)}\n",
         notes,
         f"{_tools(runs)}\n",
@@ -173,21 +170,22 @@ def _judged(runs: list[Run]) -> str:
     return "\n".join(lines)
 
 
-def _plots(runs: list[Run]) -> str:
-    """Draws minutes and changed lines of the planned runs; returns the links to the pictures."""
-    shares = (10, 25, 50, 75, 90)
-    links = []
-    for name, what, of in (("minutes", "minutes", _minutes), ("lines", "changed lines", _changed)):
+def draw(folder: Path, into: Path) -> None:
+    """Draw the pictures of the page, minutes and changed lines of the planned runs, into a folder."""
+    runs, shares = _kept(folder), (10, 25, 50, 75, 90)
+    for name, what, of in _PICTURES:
         series = []
         for arm in PLANNED:
             some = sorted(of(run) for run in runs if run["name"].endswith(f"-{arm}-p1"))
             series.append(Series(arm, [(share, some[len(some) * share // 100]) for share in shares]))
         title = f"The planned runs: {what}"
-        plots.draw(
-            Path(__file__).parents[1] / f"agents_{name}.svg", title, "% of the tasks that took no more", what, series
-        )
-        links.append(f"![{title}](agents_{name}.svg)")
-    return "\n".join(links)
+        plots.draw(into / f"agents_{name}.svg", title, "% of the tasks that took no more", what, series)
+
+
+def _kept(folder: Path) -> list[Run]:
+    return [
+        {**json.loads(file.read_text(encoding="utf-8")), "name": file.stem} for file in sorted(folder.glob("*.json"))
+    ]
 
 
 def _minutes(run: Run) -> float:
@@ -196,6 +194,9 @@ def _minutes(run: Run) -> float:
 
 def _changed(run: Run) -> float:
     return sum(map(int, re.findall(r"(\d+) (?:ins|del)", run["diff"])))
+
+
+_PICTURES = (("minutes", "minutes", _minutes), ("lines", "changed lines", _changed))
 
 
 def _tools(runs: list[Run]) -> str:
