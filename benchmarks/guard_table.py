@@ -264,7 +264,7 @@ GUARDS = (
     Guard(
         "hypotheses rest on places or tools",
         EXPLORE,
-        "        if missing or not (_place_exists(turn, hypothesis.evidence) or _names_a_tool(hypothesis.evidence, tools)):",
+        "        if missing or not (_place_exists(turn, hypothesis.evidence) or named):",
         "        if False:",
         "place_that_does_not_exist",
     ),

@@ -1,7 +1,7 @@
 """Steps 5, 7, 9 and 11: looking at the code, each claim compared with the files and the ledger (SPEC 4)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from difflib import get_close_matches
 
 from code_intel_server.codebase.evidence import references_in
@@ -13,7 +13,7 @@ from code_intel_server.flow.checks.claims import texts_of, wrong_places
 from code_intel_server.flow.checks.judgement import files_named, list_of_paths, missing_files, shown_files
 from code_intel_server.flow.payloads import ExplorationPayload, HypothesesPayload, ImpactPayload, SemanticPayload
 from code_intel_server.flow.phases import DOCUMENT_RESEARCH, Event
-from code_intel_server.flow.ports import DOCUMENTS_AT_MOST
+from code_intel_server.flow.ports import DOCUMENTS_AT_MOST, Ports
 from code_intel_server.flow.turn import Note, Outcome, Turn
 
 # Weights of the server's own confidence: how many kinds of tools, how much was really seen, what resolved.
@@ -65,36 +65,33 @@ def semantic(turn: Turn[SemanticPayload]) -> Outcome:
         searches = [call for call in turn.calls() if call.tool == "semantic_search"]
         if not searches or searches[-1].results:
             raise Rejected("failures.SEMANTIC.empty_search_results")
-    texts = [*texts_of([*turn.payload.search_results])]
-    if missing := [path for text in texts if (path := _missing_file(turn, text))]:
+    texts, shown = [*texts_of([*turn.payload.search_results])], shown_files(turn.ports)
+    if missing := [path for text in texts if (path := _missing_file(turn.ports, text, shown))]:
         raise Rejected(
-            "failures.SEMANTIC.file_not_found", files=list_of_paths(missing), nearest=_nearest(turn, *missing)
+            "failures.SEMANTIC.file_not_found", files=list_of_paths(missing), nearest=_nearest(shown, *missing)
         )
-    return Outcome(Event.OK, hints=_not_shown(turn, texts))
+    return Outcome(Event.OK, hints=_not_shown(turn.ports, texts, shown))
 
 
-def _missing_file(turn: Turn[SemanticPayload] | Turn[HypothesesPayload], text: str) -> str:
+def _missing_file(ports: Ports, text: str, shown: Set[str]) -> str:
     """The file that a text names by a place, where neither that nor another it names exists; `localhost:80` is no file."""
     paths = [reference.path for reference in references_in(text)]
-    if any(files_named(turn.ports.evidence, path) for path in paths) or any(
-        map(text.__contains__, shown_files(turn.ports))
-    ):
+    if any(files_named(ports.evidence, path) for path in paths) or any(path in text for path in shown):
         return ""
     return next((path for path in reversed(paths) if {".", "/"} & {*path}), "")
 
 
-def _nearest(turn: Turn[SemanticPayload] | Turn[HypothesesPayload], *missing: str) -> str:
+def _nearest(shown: Set[str], *missing: str) -> str:
     """The files shown in this session whose names are most like those that do not exist."""
-    shown = {path.rpartition("/")[2]: path for path in sorted(shown_files(turn.ports))}
-    names = [name for path in missing for name in get_close_matches(path.rpartition("/")[2], shown, _NEAREST, cutoff=0)]
-    return list_of_paths([shown[name] for name in dict.fromkeys(names)][:_NEAREST]) or "none"
+    known = {path.rpartition("/")[2]: path for path in sorted(shown)}
+    names = [name for path in missing for name in get_close_matches(path.rpartition("/")[2], known, _NEAREST, cutoff=0)]
+    return list_of_paths([known[name] for name in dict.fromkeys(names)][:_NEAREST]) or "none"
 
 
-def _not_shown(turn: Turn[SemanticPayload] | Turn[HypothesesPayload], texts: Iterable[str]) -> tuple[Note, ...]:
+def _not_shown(ports: Ports, texts: Iterable[str], shown: Set[str]) -> tuple[Note, ...]:
     """A hint that names the files of claimed places which nothing has shown in this session."""
-    shown = shown_files(turn.ports)
-    places = (turn.ports.evidence.normal(one.path) for text in texts for one in references_in(text))
-    unseen = sorted({path for path in places if path and path not in shown and turn.ports.evidence.exists(path)})
+    places = (ports.evidence.normal(one.path) for text in texts for one in references_in(text))
+    unseen = sorted({path for path in places if path and path not in shown and ports.evidence.exists(path)})
     return (Note("hints.not_shown", {"files": list_of_paths(unseen)}),) if unseen else ()
 
 
@@ -105,22 +102,18 @@ def verification(turn: Turn[HypothesesPayload]) -> Outcome:
         raise Rejected("failures.VERIFICATION.empty_hypotheses")
     if not all(hypothesis.result for hypothesis in hypotheses):
         raise Rejected("failures.VERIFICATION.result_false_exists")
-    tools = {call.tool for call in turn.calls()}
+    tools, shown = {call.tool for call in turn.calls()}, shown_files(turn.ports)
     for hypothesis in hypotheses:
-        missing = _missing_file(turn, hypothesis.evidence)
-        if missing or not (_place_exists(turn, hypothesis.evidence) or _names_a_tool(hypothesis.evidence, tools)):
+        missing = _missing_file(turn.ports, hypothesis.evidence, shown)
+        named = tools.intersection(re.findall(r"\w+", hypothesis.evidence))
+        if missing or not (_place_exists(turn, hypothesis.evidence) or named):
             raise Rejected(
                 "failures.VERIFICATION.evidence_invalid",
                 hypothesis=hypothesis.hypothesis,
                 evidence=hypothesis.evidence,
-                nearest=_nearest(turn, missing),
+                nearest=_nearest(shown, missing),
             )
-    return Outcome(Event.OK, hints=_not_shown(turn, (hypothesis.evidence for hypothesis in hypotheses)))
-
-
-def _names_a_tool(evidence: str, tools: set[str]) -> bool:
-    """Whether evidence names one of the tools as a word of its own."""
-    return not tools.isdisjoint(re.findall(r"\w+", evidence))
+    return Outcome(Event.OK, hints=_not_shown(turn.ports, (hypothesis.evidence for hypothesis in hypotheses), shown))
 
 
 def _place_exists(turn: Turn[HypothesesPayload], evidence: str) -> bool:
