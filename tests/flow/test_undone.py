@@ -2,6 +2,7 @@
 
 import pytest
 
+from code_intel_server.flow.checks.judgement import Judge
 from code_intel_server.flow.checks.ranges import carried
 from code_intel_server.flow.handlers.undone import reworked, undone
 from code_intel_server.flow.payloads import CommitPayload
@@ -141,7 +142,8 @@ def test_work_that_is_gone_is_not_what_changed_elsewhere_in_the_file() -> None:
 def test_without_a_snapshot_nobody_can_tell_what_was_undone() -> None:
     session = verified()
     turn = Turn(session.state, CommitPayload(summary="Done."), session.ports)
-    assert not undone(turn, "", ()) and not reworked(turn, "", ())
+    judge = Judge.at(session.state, session.ports, "")
+    assert not undone(turn, judge, ()) and not reworked(judge, ())
 
 
 def test_an_empty_override_is_work_with_a_reason() -> None:

@@ -13,7 +13,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.authors import keep_waivers
-from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths
+from code_intel_server.flow.checks.judgement import Judge, left_by_runs, list_of_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import reworked, undone
@@ -87,11 +87,12 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
 
 def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> tuple[str, list[str], Note] | None:
     """Keep what a reason was given for; why the rest of what is undone goes back to the plan, its items, and what is reported."""
-    found = undone(turn, now, left)
     state = turn.state
+    judge = Judge.at(state, turn.ports, now)
+    found = undone(turn, judge, left)
     lost = [one for one in found if not one.reason and one.task_id in state.round_tasks]
     state.undone = {str(one): one.reason or _LATER for one in found if one not in lost}
-    state.reworked = reworked(turn, now, found)
+    state.reworked = reworked(judge, found)
     if not lost:
         return None
     gone = {(one.task_id, one.item) for one in lost}
@@ -265,24 +266,19 @@ def _commit(
     earlier = {*state.altered, *(ports.tree.altered(adopted, (), reviewed) if adopted else ())} - {*request.keep}
     state.altered = sorted({*ports.tree.altered(oid, request.keep, reviewed), *earlier})
     other = (Note("warnings.committed_differs", {"files": list_of_paths(state.altered)}),) if state.altered else ()
-    again = (Note("warnings.proof_voided"),) if voided else ()
-    if unseen and result.oid:
-        again = (*again, Note("warnings.committed_unseen", {"files": list_of_paths(unseen)}))
-    if beside and result.oid:
-        again = (*again, Note("warnings.proven_beside", {"files": list_of_paths(beside)}))
     state.left = [path for path in state.left if path not in state.altered]
-    if undecided := disposal.settle_entries(state, request.keep):
-        again = (*again, Note("warnings.impact_undecided", {"places": list_of_paths(undecided)}))
-    if state.left:
-        again = (*again, Note("warnings.left_uncommitted", {"files": list_of_paths(state.left)}))
-    if result.outside:
-        again = (*again, Note("warnings.outside_uncommitted", {"files": list_of_paths(result.outside)}))
-    if state.reworked:
-        again = (*again, Note("warnings.reworked", {"items": "; ".join(state.reworked)}))
-    if state.undone:
-        items = "; ".join(f"{item}: {reason}" for item, reason in state.undone.items())
-        again = (*again, Note("warnings.work_undone", {"items": items}))
-    return Outcome(Event.COMMITTED, fields, (*again, *_receipt_warnings(state), *other))
+    rows = (
+        ("warnings.committed_unseen", "files", list_of_paths(unseen if result.oid else ())),
+        ("warnings.proven_beside", "files", list_of_paths(beside if result.oid else ())),
+        ("warnings.impact_undecided", "places", list_of_paths(disposal.settle_entries(state, request.keep))),
+        ("warnings.left_uncommitted", "files", list_of_paths(state.left)),
+        ("warnings.outside_uncommitted", "files", list_of_paths(result.outside)),
+        ("warnings.reworked", "items", "; ".join(state.reworked)),
+        ("warnings.work_undone", "items", "; ".join(f"{item}: {reason}" for item, reason in state.undone.items())),
+    )
+    notes = [Note("warnings.proof_voided")] if voided else []
+    notes += [Note(key, {field: text}) for key, field, text in rows if text]
+    return Outcome(Event.COMMITTED, fields, (*notes, *_receipt_warnings(state), *other))
 
 
 def _left(turn: Turn[CommitPayload], request: CommitRequest, reviewed: str) -> list[str]:

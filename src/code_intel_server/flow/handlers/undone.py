@@ -25,17 +25,15 @@ class Undone(NamedTuple):
         return f"{self.task_id}: {self.item} ({self.evidence})"
 
 
-def undone(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> list[Undone]:
-    """The reported items of which no evidence counts in snapshot `now`, `left` being what stays out of the commit.
+def undone(turn: Turn[CommitPayload], judge: Judge, left: Sequence[str]) -> list[Undone]:
+    """The reported items of which no evidence counts in the judge's snapshot, `left` being what stays out of the commit.
 
     A decision about the file with a reason is the reason; an item that a later task repeats is that task's.
     """
-    state = turn.state
-    if not state.trees.base or not now:
+    if not judge.state.trees.base or not judge.now:
         return []
-    judge = Judge.at(state, turn.ports, now)
     found = []
-    for used in _open(state):
+    for used in _open(judge.state):
         if any(one.path not in left and judge.still_counts(one) for one in used):
             continue
         if all(one.path in left for one in used) or not any(_is_elsewhere(judge, one) for one in used):
@@ -44,15 +42,16 @@ def undone(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> list[Und
     return found
 
 
-def reworked(turn: Turn[CommitPayload], now: str, gone: Sequence[Undone]) -> list[str]:
-    """The items whose reported lines do something else in snapshot `now` than at their report, without being `gone`."""
-    state = turn.state
-    if not state.trees.base or not now:
+def reworked(judge: Judge, gone: Sequence[Undone]) -> list[str]:
+    """The items whose reported lines do something else in the judge's snapshot than at their report, without being `gone`."""
+    if not judge.state.trees.base or not judge.now:
         return []
-    judge = Judge.at(state, turn.ports, now)
     known = {(one.task_id, one.item) for one in gone}
     found = [
-        one for used in _open(state) for one in used if (one.task_id, one.item) not in known and judge.reworked(one)
+        one
+        for used in _open(judge.state)
+        for one in used
+        if (one.task_id, one.item) not in known and judge.reworked(one)
     ]
     return [f"{one.task_id}: {one.item} ({one.path}:{one.start}-{one.end})" for one in found]
 
