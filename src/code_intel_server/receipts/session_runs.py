@@ -282,6 +282,7 @@ class SessionRuns:
             return ()
 
         def failing(commands: Sequence[VerifyCommand], state: str) -> list[VerifyCommand]:
+            """Those of the commands that ran in a clean checkout of a state and failed there."""
             notary = _notary(git, asked.config, commands, lambda text: say(f"in a clean {text}"), check)
             runs = notary.run_base(state, self._trees.objects).runs
             return [one for one, run in zip(commands, runs, strict=False) if run.status and not run.suite.unavailable]

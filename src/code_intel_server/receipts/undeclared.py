@@ -53,6 +53,7 @@ def undeclared(
             left += read(names, folders).items() if names else ()
 
     def asked_for(words: set[str]) -> bool:
+        """Whether a file of the project that names one of the words asks for it."""
         return any(map(_asks, mentioning(sorted(words))))
 
     # Each search reads the whole project: one for all of them first, which is enough where nothing asks for any.

@@ -24,7 +24,7 @@ from code_intel_server.tools.session.answers import tasks_of
 from code_intel_server.tools.session.sessions import Active, Sessions
 from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting_rows, narrowed, size_of
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.tree.review import MANY_LONG, PAGE_CHARACTERS, is_small, review
+from code_intel_server.workspace.tree.review import ReviewPage, review
 
 ADDED_AT_MOST = 20_000
 _WEAK_CHARACTERS = 2_500
@@ -153,36 +153,38 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
     present = services.tree.snapshot()
     ports = current.sessions.ports(active)
     wanted = None if path is None else _names(services.project, path)[-1]
-    sides = (state.trees.base, present)
-    own = left_by_runs(state, ports, present) if wanted is None else set[str]()
-    shown_all = wanted is not None or state.phase is Phase.QUALITY_REVIEW
-    changes = services.tree.changes(*sides)
-    done = frozenset[str]() if shown_all else committed(state, ports, changes, present) - own
-    without = own | done
-    changes = tuple(change for change in changes if change.path not in without)
-    whole = wanted is not None or is_small(services.tree, sides, changes)
-    budget = PAGE_CHARACTERS if whole or len(changes) > MANY_LONG else DEFAULT_CHARACTERS
+    done, own = frozenset[str](), set[str]()
+    if wanted is None:
+        own = left_by_runs(state, ports, present)
+        if state.phase is not Phase.QUALITY_REVIEW:
+            done = committed(state, ports, services.tree.changes(state.trees.base, present), present) - own
     page = review(
         services.tree,
-        *sides,
+        state.trees.base,
+        present,
         path=wanted,
         limit=min(max(limit, 1), REVIEW_ROWS),
         offset=max(offset, 0),
         tasks=tasks_of(services, state),
-        characters=budget,
+        characters=DEFAULT_CHARACTERS,
         needs_reason=lambda change: uncompared(state, ports, change),
-        without=without,
+        without=own | done,
         last=is_test_file,
     )
-    if wanted and not page.total and changes:
-        raise Rejected(
-            "tool_errors.generic.argument_invalid", field="path", expected="a path below which something changed"
-        )
-    weak = _weak_evidence(state)
+    if wanted and not page.total and services.tree.changes(state.trees.base, present):
+        expected = "a path below which something changed"
+        raise Rejected("tool_errors.generic.argument_invalid", field="path", expected=expected)
+    more: Fields = {"tree": present} | ({"committed": len(done)} if done else {})
+    return _page_as_answer(active, page, max(offset, 0), more) | _weak_evidence(state)
+
+
+def _page_as_answer(active: Active, page: ReviewPage, offset: int, more: Fields) -> Fields:
+    """As much of a page as the answer has room for, and how to see the rest."""
     found = [row.as_row() for row in page.rows]
     counted = any("lines" in row for row in found)
-    shown = fitting_rows(found, _DIFFS_IN_JSON * budget if whole and not counted else budget - AROUND - size_of(weak))
-    following = max(offset, 0) + shown.rows
+    room = page.characters - AROUND - size_of(_weak_evidence(active.state))
+    shown = fitting_rows(found, _DIFFS_IN_JSON * page.characters if page.whole and not counted else room)
+    following = offset + shown.rows
     truncated = following < page.total or shown.narrowed or any("cut" in row for row in found)
     answer: Fields = {
         "results": shown.results,
@@ -190,10 +192,8 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         "truncated": truncated,
         "engine": "tree",
         "complete": not truncated,
-        "tree": present,
+        **more,
     }
-    if done:
-        answer["committed"] = len(done)
     if following < page.total:
         answer["next_offset"] = following
     cut: list[JsonValue] = [row.path for row in page.rows[: shown.rows] if row.cut]
@@ -201,7 +201,7 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         cut = [page.rows[0].path]
     if cut and page.total > 1:
         answer |= {"cut": cut, "remedy": say(active.settings.contract, Note("hints.shown_in_part"))}
-    return answer | weak
+    return answer
 
 
 def with_review(current: CurrentProject, answer: Fields, check: Callable[[], None]) -> Fields:

@@ -137,17 +137,26 @@ class ProofRunner:
         commands = self._config.config.verify_commands
         if not commands:
             return Proof(ProofStatus.NONE, tree, left_out=self._tree.left_out())
+        if self._suites is None or change is None or not change.base:
+            tests = None
+            runs, tree = self._in_project(session_id, {}, tree, progress)
+        else:
+            asked = ProofRequest(session_id, self._config.config, self.runnable(session_id), tree, change)
+            runs, tree, tests = self._in_checkouts(self._suites, asked, progress)
+        progress(len(commands), len(commands), "verify commands done")
+        return Proof(_overall(runs), tree, tuple(runs), self._tree.left_out(), tests)
+
+    def _in_project(
+        self, session_id: str, judged: Mapping[VerifyCommand, CommandRun], tree: str, progress: Progress
+    ) -> tuple[list[CommandRun], str]:
+        """The outcome of each command, run here unless it is `judged` already, and the snapshot after the last one."""
+        commands = self._config.config.verify_commands
         waived = {waiver.argv: waiver.reason for waiver in self._approvals.waivers(self._project.root, session_id)}
         trusted = self._approvals.trusted(self._config.path, self._config.digest)
         runs: list[CommandRun] = []
-        judged, asked = Judged(), None
-        say = _Teller(progress, len(commands)).tell
-        if change is not None and change.base and self._suites is not None:
-            asked = ProofRequest(session_id, self._config.config, self.runnable(session_id), tree, change)
-            judged = self._suites.judge(asked, say, self._check)
         for number, command in enumerate(commands):
-            if command in judged.runs:
-                runs.append(judged.runs[command])
+            if command in judged:
+                runs.append(judged[command])
             elif command.argv in waived:
                 runs.append(_not_run(command, ProofStatus.WAIVED, waived[command.argv]))
             elif not trusted:
@@ -162,25 +171,32 @@ class ProofRunner:
                     if self._suites is not None and tree != before:
                         self._suites.note_written(session_id, before, tree)
                 runs.append(self._with_changes(done, before, tree, began))
-        if asked is not None and self._suites is not None and judged.runs and self._rewritten(asked.snapshot, tree):
+        return runs, tree
+
+    def _in_checkouts(
+        self, suites: Suites, asked: ProofRequest, progress: Progress
+    ) -> tuple[list[CommandRun], str, SeenTests | None]:
+        """As `_in_project`, but what runs tests in clean checkouts of the change; and the tests that were seen."""
+        commands = self._config.config.verify_commands
+        say = _Teller(progress, len(commands)).tell
+        judged = suites.judge(asked, say, self._check)
+        runs, tree = self._in_project(asked.session_id, judged.runs, asked.snapshot, progress)
+        if judged.runs and self._rewritten(asked.snapshot, tree):
             # The tests saw the tree before a command rewrote it: what is believed of them is of the one that is committed.
             # What they left is in no commit.
             made = [one.path for one in self._tree.changes(asked.snapshot, tree) if one.kind is ChangeKind.ADDED]
             without = (*asked.change.without, *made)
             asked = replace(asked, snapshot=tree, change=replace(asked.change, without=without))
-            judged = self._suites.judge(asked, say, self._check)
+            judged = suites.judge(asked, say, self._check)
             runs = [judged.runs.get(command, done) for command, done in zip(commands, runs, strict=True)]
-        status, tests = _overall(runs), judged.tests
-        if self._commits and asked is not None and self._suites is not None and status is not ProofStatus.FAILED:
-            alone = [one for one in asked.commands if one not in judged.runs]
-            beside = self._suites.beside(replace(asked, commands=alone), say, self._check) if alone else ()
-            runs = [
-                _and(done, BESIDE) if command in beside else done for command, done in zip(commands, runs, strict=True)
-            ]
-            questions = {shlex.join(command.argv): BESIDE for command in beside}
-            tests = replace(tests, questions=tests.questions | questions) if tests else tests
-        progress(len(commands), len(commands), "verify commands done")
-        return Proof(status, tree, tuple(runs), self._tree.left_out(), tests)
+        tests = judged.tests
+        alone = [one for one in asked.commands if one not in judged.runs]
+        if not self._commits or not alone or _overall(runs) is ProofStatus.FAILED:
+            return runs, tree, tests
+        beside = suites.beside(replace(asked, commands=alone), say, self._check)
+        runs = [_and(done, BESIDE) if command in beside else done for command, done in zip(commands, runs, strict=True)]
+        questions = {shlex.join(command.argv): BESIDE for command in beside}
+        return runs, tree, replace(tests, questions=tests.questions | questions) if tests else tests
 
     def _rewritten(self, before: str, after: str) -> bool:
         """Whether files that were there are others now."""

@@ -140,11 +140,7 @@ def find_definitions(
         skipped=skipped,
         pending=cache.pending,
         notes=(
-            *(
-                ()
-                if found or not kind
-                else _of_other_kinds(_found(cache, _taken_apart(symbol, None, below, match)), kind)
-            ),
+            *(() if found or not kind else _of_other_kinds(cache, symbol, kind, below, match)),
             *(() if cache.store.persistent or not project.keeps else (_IN_MEMORY,)),
         ),
     )
@@ -180,9 +176,9 @@ def _unread(
             yield f"nothing here knows definitions in the language of {valid_text(places[0])}{more}"
 
 
-def _of_other_kinds(found: Sequence[StoredSymbol], kind: str) -> Iterator[str]:
+def _of_other_kinds(cache: SymbolCache, symbol: str, kind: str, below: str, match: NameMatch) -> Iterator[str]:
     """What the name is defined as, where it is not defined as what was asked for."""
-    kinds = sorted({entry.tag.kind for entry in found})
+    kinds = sorted({entry.tag.kind for entry in _found(cache, _taken_apart(symbol, None, below, match))})
     if kinds:
         yield f"it is defined here, as {' and '.join(kinds)}: ask for that kind, or for none, instead of {valid_text(kind)}"
 

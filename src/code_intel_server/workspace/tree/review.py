@@ -53,11 +53,16 @@ class ReviewRow:
 
 @dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """Rows `offset`… of `total`; `next_offset` where there are more."""
+    """Rows `offset`… of `total`; `next_offset` where there are more.
+
+    `characters` is what their diffs may fill; `whole` where these are all to be shown whole.
+    """
 
     rows: tuple[ReviewRow, ...]
     total: int
     next_offset: int | None
+    characters: int
+    whole: bool
 
 
 def review(
@@ -78,7 +83,7 @@ def review(
 
     `path` limits it to a file or folder, `without` leaves paths out.
 
-    A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
+    A page ends early when its diffs fill `characters`, more where all are shown whole or only counted; so `next_offset` is what to go on with, not `offset + limit`. In a
     list a diff is cut at `DIFF_CHARACTERS`, but for a small change, and of many files only counted; that of a file which is
     asked for alone may fill the page.
     `tasks` maps paths to the task in which they changed.
@@ -86,7 +91,10 @@ def review(
     changes = (change for change in tree.changes(base, now) if change.path not in without and _within(change, path))
     chosen = sorted(changes, key=lambda change: (last(change.path), change.path))
     alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
-    most = characters if alone or is_small(tree, (base, now), chosen) else DIFF_CHARACTERS
+    small = alone or _is_small(tree, (base, now), chosen)
+    whole = small or path is not None
+    characters = PAGE_CHARACTERS if whole or len(chosen) > MANY_LONG else characters
+    most = characters if small else DIFF_CHARACTERS
     if len(chosen) > MANY or sum(_changed_lines(change) > LONG_LINES for change in chosen) > MANY_LONG:
         most = 0
     rows: list[ReviewRow] = []
@@ -97,10 +105,10 @@ def review(
             break
         rows.append(row)
     end = offset + len(rows)
-    return ReviewPage(tuple(rows), len(chosen), end if end < len(chosen) else None)
+    return ReviewPage(tuple(rows), len(chosen), end if end < len(chosen) else None, characters, whole)
 
 
-def is_small(tree: TreeJudge, sides: tuple[str, str], changes: Sequence[Change]) -> bool:
+def _is_small(tree: TreeJudge, sides: tuple[str, str], changes: Sequence[Change]) -> bool:
     """Whether changes are few and short enough to be read at once."""
     if len(changes) > FEW:
         return False
