@@ -229,7 +229,8 @@ def _require_tools(turn: Turn[Payload], place: Place, contract: Contract) -> Non
     required = contract.phase(place.contract_key).required_tools
     if place == READY_IMPL:
         required = _of_a_report(turn, required)
-    called = {call.tool for call in turn.calls(_since(turn.state, place))}
+    # A review counts since this round's plan, the other tools at any time.
+    called = {call.tool for call in turn.calls(turn.state.marks.round if place.phase is Phase.PRE_COMMIT else 0)}
     missing = [name for name in required if isinstance(name, str) and name not in called]
     if missing:
         raise Rejected("common_failures.required_tools_not_used", missing_list=", ".join(missing))
@@ -258,11 +259,6 @@ def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tup
         raise Rejected("failures.READY.write_not_checked", details={"unchecked": [*files]}, files=list_of_paths(files))
     skipped = bool(payload.checklist) and all(item.status is ItemStatus.SKIPPED for item in payload.checklist)
     return required if not turn.now and not skipped else tuple(tool for tool in required if tool != WRITE_CHECK)
-
-
-def _since(state: SessionState, place: Place) -> int:
-    """From where in the ledger a place's required tools count: a review since this round's plan, the others at any time."""
-    return state.marks.round if place.phase is Phase.PRE_COMMIT else 0
 
 
 def _apply(draft: SessionState, place: Place, payload: Payload, settled: Settled) -> None:

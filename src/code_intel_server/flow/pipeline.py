@@ -47,7 +47,8 @@ class Host(Protocol):
 def elements(data: JsonValue) -> list[JsonValue] | None:
     """The submits of a list, or of one payload that answers several of Q1 to Q3; None for anything else, an empty list too.
 
-    Either may come as JSON text. An element without a summary has that of the next one that has, else of the last; a commit has its message.
+    Either may come as JSON text. An element without a summary has that of the next one that has,
+    else of the last; a commit has its message.
     """
     try:
         given = parsed(data)

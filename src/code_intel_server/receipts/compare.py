@@ -83,7 +83,7 @@ def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool =
     `flaky` are tests that failed once and passed when they alone were run again. `same_environment` says whether base
     and new ran under one fingerprint: only then a failure of before excuses one of now.
     """
-    before = _passed(runs.base)
+    before = runs.base.ended(CaseOutcome.PASSED) if runs.base is not None else set()
     failed_before = runs.base.ended(*BAD) if runs.base is not None else set()
     excused = (failed_before if same_environment else set()) | {*flaky}
     now = runs.new.outcomes
@@ -224,10 +224,6 @@ def _removed(runs: Runs, before: set[str]) -> set[str]:
     return (
         before - runs.new.outcomes.keys() - _by_count(before - runs.new.outcomes.keys(), {*runs.new.outcomes} - before)
     )
-
-
-def _passed(run: SuiteRun | None) -> set[str]:
-    return run.ended(CaseOutcome.PASSED) if run is not None else set()
 
 
 def _bad(runs: Runs) -> set[str]:

@@ -181,15 +181,11 @@ def lessons(services: "ProjectServices", state: SessionState) -> list[Note]:
     by_reason: dict[str, list[str]] = {}
     for one in alike:
         for reason in one.failures[:1]:
-            by_reason.setdefault(_one_line(reason), []).append(one.session_id)
+            by_reason.setdefault(printable(" ".join(reason.split()))[:200], []).append(one.session_id)
     return [
         Note("hints.lesson", {"count": len(sessions), "session_id": sessions[0], "reason": reason})
         for reason, sessions in list(by_reason.items())[:LESSONS_AT_MOST]
     ]
-
-
-def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))[:200]
 
 
 def _past_failures(services: "ProjectServices") -> list[Past]:

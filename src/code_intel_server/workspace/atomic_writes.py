@@ -190,7 +190,8 @@ def _staged(staging: int, file: IncomingFile, found: os.stat_result | None) -> I
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             had = stat.S_IMODE(found.st_mode) if found is not None and stat.S_ISREG(found.st_mode) else file.permissions
             if had is not None:
-                os.fchmod(descriptor, _permissions(had, file.mode))
+                # Executable for whoever may read, where git says so.
+                os.fchmod(descriptor, had | (had & 0o444) >> 2 if file.mode == PROGRAM else had & ~0o111)
             files.write_all(descriptor, file.content)
             files.sync(descriptor)
             yield temporary
@@ -199,11 +200,6 @@ def _staged(staging: int, file: IncomingFile, found: os.stat_result | None) -> I
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=staging)
-
-
-def _permissions(kept: int, mode: str) -> int:
-    """The permissions there are; executable for whoever may read, where git says so."""
-    return kept | (kept & 0o444) >> 2 if mode == PROGRAM else kept & ~0o111
 
 
 def _link(temporary: str, staging: int, name: str, folder: int) -> bool:

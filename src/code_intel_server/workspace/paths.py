@@ -182,7 +182,8 @@ def relative_path(root: Path, text: object, *, follow: bool = True) -> str:
     parts = relative.split("/")
     if any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts):
         raise _invalid(given, f"a name longer than {MAX_NAME_BYTES} bytes")
-    if follow and _loops(real):
+    # `realpath` leaves a link in place only where it leads to itself.
+    if follow and any(os.path.islink(part) for part in (real, *map(str, Path(real).parents))):
         raise _invalid(given, "a symbolic link that leads to itself")
     if folds_case(base):
         parts = as_spelled(Path(base), parts)
@@ -297,11 +298,6 @@ def _real_but_last(joined: str) -> str:
     if name in {"", ".", ".."}:
         return os.path.realpath(joined)
     return os.path.join(os.path.realpath(folder), name)
-
-
-def _loops(real: str) -> bool:
-    """Whether resolving stopped at a link: `realpath` leaves a link in place only where it leads to itself."""
-    return any(os.path.islink(part) for part in (real, *map(str, Path(real).parents)))
 
 
 @lru_cache(maxsize=16)

@@ -120,7 +120,7 @@ class _Look:
             f"SCIP index ({self._index.engine or self._name})",
             in_order(one.place for one in found if one.defines),
             frozenset(one.place for one in found),
-            _without_scheme(min(symbols)),
+            min(symbols).partition(" ")[2][:200],  # without the scheme: `npm react 18.2.0 index/useState().`
             self._means_other,
         )
         first = (
@@ -215,8 +215,3 @@ def _names_agree(named: Sequence[_Named]) -> bool:
         else:
             differ += 1
     return agree >= 2 * differ
-
-
-def _without_scheme(symbol: str) -> str:
-    """`npm react 18.2.0 index/useState().` of a symbol: what people read of it."""
-    return symbol.partition(" ")[2][:200]

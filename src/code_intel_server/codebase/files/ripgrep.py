@@ -135,14 +135,10 @@ def ripgrep_program() -> str:
 
     Raises Unavailable('tool_errors.generic.program_missing').
     """
-    found = _find(environ.get("PATH", ""), _wheel_folder())
+    found = _find(environ.get("PATH", ""), sysconfig.get_path("scripts"))
     if found is None:
         raise Unavailable("tool_errors.generic.program_missing", program=ENGINE, tool="this lookup")
     return found
-
-
-def _wheel_folder() -> str:
-    return sysconfig.get_path("scripts")
 
 
 @lru_cache(maxsize=8)
@@ -219,14 +215,12 @@ def matching_files(
     return names, (*_problems(done, seconds), *_unread(done, names))
 
 
-def list_files(
-    project: ProjectScope, extra: Sequence[str] = (), *, seconds: float = SEARCH_SECONDS
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def list_files(project: ProjectScope, extra: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """All files any search visits (relative, unsorted), and what kept the listing from being complete."""
     argv = [ripgrep_program(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
-    done = _run(argv, project.root, seconds, MAX_FILE_LISTING)
+    done = _run(argv, project.root, SEARCH_SECONDS, MAX_FILE_LISTING)
     names = tuple(set(_names(done.stdout)))
-    return names, (*_problems(done, seconds), *_unread(done, names))
+    return names, (*_problems(done, SEARCH_SECONDS), *_unread(done, names))
 
 
 def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:

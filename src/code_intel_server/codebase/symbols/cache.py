@@ -120,7 +120,7 @@ class SymbolCache:
             self.store.forget(difference.gone)
         return difference
 
-    def refresh(self, paths: Iterable[str], *, seconds: float | None = None) -> tuple[str, ...]:
+    def refresh(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Bring these files up to date (those that are gone are forgotten); returns what went wrong, a sentence each."""
         wanted = sorted(set(paths))
         stamps = {path: stamp for path in wanted if (stamp := stamp_of(self.project, path))}
@@ -128,7 +128,7 @@ class SymbolCache:
             self.store.forget(missing)
         changed = self._changed(stamps)
         problems: list[str] = []
-        deadline = time.monotonic() + (LOOKUP_SECONDS if seconds is None else seconds)
+        deadline = time.monotonic() + LOOKUP_SECONDS
         for batch in _batches(sorted(changed)):
             left = deadline - time.monotonic()
             if left <= 0:

@@ -94,7 +94,7 @@ class _Wanted:
             return False
         if self.below not in {".", symbol.path} and not symbol.path.startswith(f"{self.below}/"):
             return False
-        return not self.scope or _ends_with(_address(symbol), self.scope)
+        return not self.scope or _address(symbol)[-len(self.scope) :] == self.scope
 
 
 def find_definitions(
@@ -272,10 +272,6 @@ def _address(symbol: StoredSymbol) -> tuple[str, ...]:
     path = PurePosixPath(symbol.path)
     stem = () if path.stem in {"__init__", "index", "mod", "lib", "main"} else (path.stem,)
     return (*path.parts[:-1], *stem, *(part for part in symbol.tag.scope.split(".") if part))
-
-
-def _ends_with(address: Sequence[str], scope: Sequence[str]) -> bool:
-    return tuple(address[-len(scope) :]) == tuple(scope)
 
 
 def _ranked(symbols: Iterable[StoredSymbol], wanted: _Wanted) -> list[StoredSymbol]:

@@ -186,7 +186,7 @@ def _split(source: _Source, piece: _Piece, limit: int) -> list[_Piece]:
         return [piece._replace(span=span)]
     spans = cut(source.lines, span, limit, source.best(span))
     parts = [piece._replace(span=part) for part in spans]
-    symbol = _defined_in(source, piece)
+    symbol = next((symbol for symbol in source.defined_in(piece.span) if symbol.name == piece.symbol), None)
     if symbol is not None:
         # Its comment and its first part are the definition; what comes after is only part of it.
         parts = [
@@ -196,11 +196,6 @@ def _split(source: _Source, piece: _Piece, limit: int) -> list[_Piece]:
             for part in parts
         ]
     return parts
-
-
-def _defined_in(source: _Source, piece: _Piece) -> Symbol | None:
-    """The definition that a piece is made of; None for text between definitions."""
-    return next((symbol for symbol in source.defined_in(piece.span) if symbol.name == piece.symbol), None)
 
 
 def _merged(source: _Source, parts: Sequence[_Piece], header: str) -> list[_Piece]:

@@ -81,7 +81,7 @@ class Database:
     def _prepare(self) -> sqlite3.Connection:
         try:
             connection = self._connect()
-            if not _tables(connection):
+            if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
                 return self._create(connection)
             reason = self._why_not(connection)
             if not reason:
@@ -312,10 +312,6 @@ def identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _tables(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
 
 
 def _cannot_write(error: Exception) -> bool:

@@ -136,11 +136,8 @@ class ContextProvider:
             return
         wanted = glob_filter(self.context.include_patterns)
         unwanted = glob_filter((*self.context.exclude_patterns, *CLIENT_FILES))
-        starts = [*self._document_folders(), "."]
+        starts = [*(path for given in self.context.docs_path if (path := self._folder(given))), "."]
         yield from matching_documents(self._project.root, starts, lambda path: wanted(path) and not unwanted(path))
-
-    def _document_folders(self) -> list[str]:
-        return [path for given in self.context.docs_path if (path := self._folder(given))]
 
     def _folder(self, given: str) -> str:
         """A folder of the project as it is listed; '' where there is none of that name."""

@@ -73,7 +73,7 @@ class ProjectLock:
                 self.release()
                 self._descriptor = self._taken()
             since = datetime.now(UTC).isoformat(timespec="seconds")
-            self._tell(Owner(os.getpid(), since, session_id, _host(), self._root))
+            self._tell(Owner(os.getpid(), since, session_id, socket.gethostname()[:100], self._root))
         except FileExistsError as error:
             self.release()
             raise folder_taken(self._path.parent, error) from error
@@ -155,7 +155,3 @@ def _same_file(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except OSError:
         return False
-
-
-def _host() -> str:
-    return socket.gethostname()[:100]
