@@ -37,11 +37,9 @@ class Host(Protocol):
     @property
     def state(self) -> SessionState | None:
         """The session as the last accepted submit left it; None where that was its last."""
-        ...
 
     def submit_one(self, data: JsonValue, context: SubmitContext) -> Submission:
         """Judge one payload and keep what it led to."""
-        ...
 
 
 def elements(data: JsonValue) -> list[JsonValue] | None:

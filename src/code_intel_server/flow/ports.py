@@ -27,11 +27,9 @@ class SyntaxDifference(Protocol):
     @property
     def by_lines(self) -> bool:
         """Whether code was compared line by line, for want of a syntax tree."""
-        ...
 
     def judge(self, start: int, end: int) -> RangeVerdict:
         """What lines `start`..`end` (1-based, inclusive) of the later version show."""
-        ...
 
 
 class Evidence(Protocol):
@@ -39,29 +37,23 @@ class Evidence(Protocol):
 
     def exists(self, path: str) -> bool:
         """Whether a regular file inside the project (symlinks resolved) has this path."""
-        ...
 
     def normal(self, path: str) -> str | None:
         """The path relative to the project, '/'-separated, as the file system spells it; None outside the project."""
-        ...
 
     def own_name(self, path: str) -> str | None:
         """As `normal`, but a link named by the last part stays itself; None where that lies outside the project."""
-        ...
 
     def total_lines(self, path: str) -> int | None:
         """Number of lines of a regular file inside the project; None where there is none."""
-        ...
 
     def lines(self, path: str) -> Sequence[str] | None:
         """The lines of a text file inside the project as they are now; None where there is none, or it is over 1 MB."""
-        ...
 
     def compare(
         self, path: str, before: bytes | None, after: bytes | None, hunks: Sequence[Replaced]
     ) -> "SyntaxDifference":
         """What two versions of a file differ in by syntax; `before` None where there was none, `after` None for the file as it lies."""
-        ...
 
 
 DOCUMENTS_AT_MOST = 12
@@ -86,11 +78,9 @@ class Relevance(Protocol):
 
     def symbols(self, symbols: Sequence[str], query: str) -> tuple[SymbolRelevance, ...]:
         """Score each symbol against the query and resolve it in the symbol cache; never raises, never waits for an index."""
-        ...
 
     def definitions(self, symbols: Sequence[str]) -> Mapping[str, Sequence[Reference]]:
         """Where the symbol cache has each symbol defined, as far as it knows by now; never raises."""
-        ...
 
 
 class Author(StrEnum):
@@ -110,11 +100,9 @@ class User(Protocol):
 
         `what` names the question in the contract (`questions.<what>`).
         """
-        ...
 
     def waived(self, session_id: str, run: CommandRun) -> Author | None:
         """How it is known that the user waived a command; None where the user was asked and denies it: it is waived no more."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,19 +58,15 @@ class TreeSource(Protocol):
     @property
     def objects(self) -> Path:
         """Where snapshots' contents are."""
-        ...
 
     def head_snapshot(self, commit: str) -> str:
         """The snapshot that a checkout of `commit` would have."""
-        ...
 
     def as_committed(self, commit: str, old: str, new: str, without: Sequence[str] = ()) -> tuple[str, str]:
         """The snapshots of a checkout of `commit`, and of a commit to be."""
-        ...
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """What differs between two snapshots."""
-        ...
 
 
 class _Stopped(Exception):

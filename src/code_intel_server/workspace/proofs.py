@@ -62,33 +62,26 @@ class Suites(Protocol):
 
     def judge(self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
         """Run them; `say` is told what runs, `check` is called while it does and may raise."""
-        ...
 
     def beside(
         self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]
     ) -> Collection[VerifyCommand]:
         """Those of the commands that run no tests and passed in the project's folder which pass in a clean checkout of the base and fail in one of the change."""
-        ...
 
     def begin(self, session_id: str, config: Config, commands: Sequence[VerifyCommand], commit: str) -> None:
         """Start the tests of a commit in the background."""
-        ...
 
     def ahead(self, asked: ProofRequest) -> None:
         """Start in the background what `judge` will soon be asked."""
-        ...
 
     def note_written(self, session_id: str, before: str, after: str) -> None:
         """Remember the snapshots between which a command ran in the project and something changed."""
-        ...
 
     def written(self, session_id: str) -> Sequence[tuple[str, str]]:
         """What was noted so, in order."""
-        ...
 
     def of_base(self, session_id: str) -> Mapping[str, int] | str:
         """How many of the base's tests ended how, `running` while they do; '' where nothing is known."""
-        ...
 
 
 class ProofRunner:

@@ -42,16 +42,13 @@ class Encoder(Protocol):
     @property
     def name(self) -> str:
         """What the store remembers to notice a changed model."""
-        ...
 
     @property
     def dim(self) -> int:
         """Number of columns of what `encode` returns."""
-        ...
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> NDArray[np.float32]:
         """One row of length 1 a text, shape (len(texts), dim); a row of zeros for a text without any known word."""
-        ...
 
 
 def load_encoder(model: str = BUNDLED) -> Encoder:
