@@ -35,9 +35,7 @@ from code_intel_server.codebase.syntax.grammars import node_text
 from code_intel_server.codebase.syntax.outlines import OutlineDefinition
 
 if TYPE_CHECKING:
-    import tree_sitter
-
-    Node = tree_sitter.Node
+    from tree_sitter import Node
 
 _DIRECTIVES = frozenset({"attribute_item", "inner_attribute_item", "directive"})
 _IF_FALSE = re.compile(r"#if\s+false\b")

@@ -9,9 +9,9 @@ from code_intel_server.codebase.syntax.outlines import OutlineDefinition
 from code_intel_server.codebase.syntax.values import SymbolKind
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
-    Nodes = list[tree_sitter.Node]
+    Nodes = list[Node]
 
 BLOCK = re.compile(
     r"block$|^compound_statement$|^body_statement$|_body$|^body$|^statements$|_list$(?<!argument_list)(?<!parameter_list)"
@@ -70,7 +70,7 @@ def _lisp_body(item: OutlineDefinition) -> "Nodes":
     return body[1:] if parameters else body
 
 
-def _is_arity(node: "tree_sitter.Node") -> bool:
+def _is_arity(node: "Node") -> bool:
     """`([x] …)`: one arity of a Clojure function."""
     return node.type == "list_lit" and node.named_child_count > 0 and node.named_children[0].type == "vec_lit"
 

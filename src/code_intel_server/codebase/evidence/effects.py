@@ -46,9 +46,7 @@ from code_intel_server.codebase.syntax.outlines import OutlineDefinition, single
 from code_intel_server.codebase.syntax.values import SymbolKind
 
 if TYPE_CHECKING:
-    import tree_sitter
-
-    Node = tree_sitter.Node
+    from tree_sitter import Node
 
 _NODES_AT_MOST = 60_000
 """About a second's work."""

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from code_intel_server.codebase.syntax.grammars import node_text
 
 if TYPE_CHECKING:
-    import tree_sitter
-
-    Node = tree_sitter.Node
+    from tree_sitter import Node
 
 _THIS_MAY_BE_LEFT_OUT = frozenset({"java", "csharp", "cpp", "dart", "kotlin", "scala", "groovy"})
 _BRACES_MAY_BE_LEFT_OUT = frozenset(

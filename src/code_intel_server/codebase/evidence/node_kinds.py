@@ -18,9 +18,7 @@ from code_intel_server.codebase.evidence.stubs import LONGEST_STUB
 from code_intel_server.codebase.syntax.grammars import node_text
 
 if TYPE_CHECKING:
-    import tree_sitter
-
-    Node = tree_sitter.Node
+    from tree_sitter import Node
 
 KINDS = {
     "prose": re.compile(r"[cC]omment|^pod$|haddock|^dis_expr$|^preproc_(?:end)?region$|^php_tag$"),

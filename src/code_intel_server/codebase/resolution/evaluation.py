@@ -8,7 +8,7 @@ from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration
 from code_intel_server.codebase.resolution.values import Class, Instance, Value, Values
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
 Answered = TypeVar("Answered")
 Environment = Mapping[Key | str, Values]
@@ -73,7 +73,7 @@ class Call:
     """What a call gives a function: arguments, None for one that depends on the function itself; types; what it is wanted for."""
 
     model: Model
-    given: "Sequence[tree_sitter.Node | None]" = ()
+    given: "Sequence[Node | None]" = ()
     types: tuple[Values, ...] = ()
     wanted: Callable[[], Values] = frozenset
     bound: tuple[tuple[Any, Values], ...] = ()
@@ -97,10 +97,10 @@ class Evaluator(Protocol):
     def once(self, key: object, answer: Callable[[], Answered], meanwhile: Any = frozenset()) -> Answered:
         """What `answer` gives; asked once for a key, and not again while it works on it: then it is `meanwhile`."""
 
-    def name(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+    def name(self, model: Model, node: "Node") -> Meaning:
         """What a bare name means where it is."""
 
-    def lookup(self, model: Model, name: str, node: "tree_sitter.Node") -> Meaning | None:
+    def lookup(self, model: Model, name: str, node: "Node") -> Meaning | None:
         """What the scopes around a place bind to a name, imports followed; None where none does."""
 
     def follow(self, symbol: BoundSymbol) -> Meaning:
@@ -124,7 +124,7 @@ class Evaluator(Protocol):
     def environment(self, value: Value | None) -> Environment:
         """What the type parameters of a value's class stand for."""
 
-    def infer(self, model: Model, node: "tree_sitter.Node") -> Values:
+    def infer(self, model: Model, node: "Node") -> Values:
         """What an expression stands for."""
 
     def taken(self, values: Values, name: str) -> Values:
@@ -139,7 +139,7 @@ class Evaluator(Protocol):
     def value_of_declaration(self, declaration: Declaration, env: Environment = NO_ENVIRONMENT) -> Values:
         """What one declaration says that its symbol stands for."""
 
-    def denoted(self, model: Model, node: "tree_sitter.Node", env: Environment = NO_ENVIRONMENT) -> Values:
+    def denoted(self, model: Model, node: "Node", env: Environment = NO_ENVIRONMENT) -> Values:
         """The classes that a type as it is written stands for."""
 
     def denoted_by(self, meaning: Meaning, env: Environment = NO_ENVIRONMENT) -> Values:
@@ -148,15 +148,13 @@ class Evaluator(Protocol):
     def applied(self, transparent: Collection[str], values: Values, arguments: tuple[Values, ...]) -> Values:
         """Types with these arguments; `transparent` ones behave as what they hold."""
 
-    def type_arguments(
-        self, model: Model, node: "tree_sitter.Node", env: Environment = NO_ENVIRONMENT
-    ) -> tuple[Values, ...]:
+    def type_arguments(self, model: Model, node: "Node", env: Environment = NO_ENVIRONMENT) -> tuple[Values, ...]:
         """What the types in brackets stand for."""
 
     def call_environment(self, declaration: Declaration, receiver: Instance | Class | None, call: Call) -> Environment:
         """What type parameters stand for in a call: as it says, as its arguments tell, as it is wanted; else any of their bound."""
 
-    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]", call: Call | None = None) -> Values:
+    def called(self, model: Model, values: Values, given: "list[Node]", call: Call | None = None) -> Values:
         """What calling the values gives."""
 
     def returns(

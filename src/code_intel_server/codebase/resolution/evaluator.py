@@ -39,7 +39,7 @@ from code_intel_server.codebase.resolution.values import (
 )
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.resolution.language import LanguageRules
 
@@ -105,7 +105,7 @@ class LazyEvaluator:
 
     # What a name means
 
-    def meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+    def meaning(self, model: Model, node: "Node") -> Meaning:
         """What the name at a leaf means, imports followed."""
         if self._deadline == float("inf"):
             self._deadline = time.thread_time() + self._seconds
@@ -130,7 +130,7 @@ class LazyEvaluator:
                     return self.members(self.infer(model, holder), language.spelled(model.text(node)))
         return self.name(model, node)
 
-    def name(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+    def name(self, model: Model, node: "Node") -> Meaning:
         """What a bare name means where it is."""
         name = self.rules(model).spelled(model.text(node))
         found = self.lookup(model, name, node)
@@ -139,7 +139,7 @@ class LazyEvaluator:
         beyond = self.rules(model).beyond(self, model, name)
         return Meaning(outside=name) if beyond is None else beyond
 
-    def lookup(self, model: Model, name: str, node: "tree_sitter.Node") -> Meaning | None:
+    def lookup(self, model: Model, name: str, node: "Node") -> Meaning | None:
         """What the scopes around a place bind to a name, imports followed; None where none does."""
         scope: Scope | None = model.scope_at(node.start_byte)
         innermost = True
@@ -338,7 +338,7 @@ class LazyEvaluator:
 
     # Values
 
-    def infer(self, model: Model, node: "tree_sitter.Node") -> Values:
+    def infer(self, model: Model, node: "Node") -> Values:
         """What an expression stands for."""
         key = (model.path, node.id)
         known = self._values.get(key)
@@ -363,7 +363,7 @@ class LazyEvaluator:
             self._values[key] = found
         return found
 
-    def _infer(self, model: Model, node: "tree_sitter.Node") -> Values:
+    def _infer(self, model: Model, node: "Node") -> Values:
         language, kind = self.rules(model), node.type
         special = language.special(self, model, node)
         if special is not None:
@@ -386,7 +386,7 @@ class LazyEvaluator:
             return outside("list", items_of)
         return UNKNOWN
 
-    def _member_values(self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str]) -> Values:
+    def _member_values(self, model: Model, node: "Node", fields: tuple[str, str]) -> Values:
         holder, names = node.child_by_field_name(fields[0]), node.children_by_field_name(fields[1])
         if holder is None or not names:
             return UNKNOWN
@@ -487,7 +487,7 @@ class LazyEvaluator:
 
     # Types
 
-    def denoted(self, model: Model, node: "tree_sitter.Node", env: Environment = NO_ENVIRONMENT) -> Values:
+    def denoted(self, model: Model, node: "Node", env: Environment = NO_ENVIRONMENT) -> Values:
         """The classes that a type as it is written stands for."""
         if self._depth > self.depth or self.late:
             self._cuts += 1
@@ -506,7 +506,7 @@ class LazyEvaluator:
             self._denotes[key] = found
         return found
 
-    def _denoted(self, model: Model, node: "tree_sitter.Node", env: Environment) -> Values:
+    def _denoted(self, model: Model, node: "Node", env: Environment) -> Values:
         language, kind = self.rules(model), node.type
         special = language.special_type(self, model, node, env)
         if special is not None:
@@ -528,7 +528,7 @@ class LazyEvaluator:
             return outside(language.literals[kind])
         return UNKNOWN
 
-    def _either(self, model: Model, node: "tree_sitter.Node", env: Environment) -> Values:
+    def _either(self, model: Model, node: "Node", env: Environment) -> Values:
         """All that the alternatives stand for; of more than anybody asks for nothing is known."""
         found: Values = frozenset()
         pending = [node]
@@ -542,9 +542,7 @@ class LazyEvaluator:
                 return UNKNOWN
         return found
 
-    def _with_arguments(
-        self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str], env: Environment
-    ) -> Values:
+    def _with_arguments(self, model: Model, node: "Node", fields: tuple[str, str], env: Environment) -> Values:
         language = self.rules(model)
         base = node.child_by_field_name(fields[0]) or (node.named_children[0] if node.named_children else None)
         given = node.child_by_field_name(fields[1]) or (node.named_children[-1] if node.named_children else None)
@@ -557,20 +555,18 @@ class LazyEvaluator:
         bound = [zip((one.key for one in language.parameters(self, each)), arguments, strict=False) for each in aliases]
         return self.denoted(model, base, {**env, **{key: values for pairs in bound for key, values in pairs}})
 
-    def type_arguments(
-        self, model: Model, node: "tree_sitter.Node", env: Environment = NO_ENVIRONMENT
-    ) -> tuple[Values, ...]:
+    def type_arguments(self, model: Model, node: "Node", env: Environment = NO_ENVIRONMENT) -> tuple[Values, ...]:
         """What the types in brackets stand for."""
         language = self.rules(model)
         parts = [part for part in node.named_children if part.type not in language.type_parents]
         return tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
 
-    def _aliases(self, model: Model, node: "tree_sitter.Node") -> list[Declaration]:
+    def _aliases(self, model: Model, node: "Node") -> list[Declaration]:
         """The aliases with parameters of their own that a type's name means."""
         declarations = [one for symbol in self.type_meaning(model, node).symbols for one in symbol.declarations]
         return [one for one in declarations if one.kind == "alias" and self.rules(one.model).parameters(self, one)]
 
-    def type_meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+    def type_meaning(self, model: Model, node: "Node") -> Meaning:
         """What a type's name means, behind that of its module too."""
         fields = self.rules(model).type_members.get(node.type)
         if fields is None:
@@ -620,7 +616,7 @@ class LazyEvaluator:
             return self.value_of_declaration(declaration, env)
         return self._alias(declaration, value, env)
 
-    def _alias(self, declaration: Declaration, node: "tree_sitter.Node", env: Environment) -> Values:
+    def _alias(self, declaration: Declaration, node: "Node", env: Environment) -> Values:
         mark = ("alias", declaration.key)
         if mark in self._active:
             self._cuts += 1
@@ -633,7 +629,7 @@ class LazyEvaluator:
 
     # Calls
 
-    def _call(self, model: Model, node: "tree_sitter.Node", field: str) -> Values:
+    def _call(self, model: Model, node: "Node", field: str) -> Values:
         function = node.child_by_field_name(field)
         if function is None:
             return UNKNOWN
@@ -643,7 +639,7 @@ class LazyEvaluator:
         call = Call(model, given, self.type_arguments(model, types) if types is not None else ())
         return self.called(model, self.infer(model, function), given, call)
 
-    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]", call: Call | None = None) -> Values:
+    def called(self, model: Model, values: Values, given: "list[Node]", call: Call | None = None) -> Values:
         """What calling the values gives."""
         found = []
         call = call or Call(model, given)
@@ -732,7 +728,7 @@ class LazyEvaluator:
         return {**seen, **found}
 
     def _bound_by(
-        self, model: Model, node: "tree_sitter.Node", own: set[Key], values: Callable[[], Values]
+        self, model: Model, node: "Node", own: set[Key], values: Callable[[], Values]
     ) -> Iterator[tuple[Key, Values]]:
         """The type parameters that a parameter's type names, with what an argument makes of them."""
         language = self.rules(model)

@@ -20,7 +20,7 @@ from code_intel_server.codebase.resolution.values import (
 )
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator, Meaning
     from code_intel_server.codebase.syntax.grammars import Captures, Parsed
@@ -90,7 +90,7 @@ class LanguageRules:
         """Whether a type and a value share the name, which uses tell apart by where they stand."""
         return False
 
-    def is_type(self, node: "tree_sitter.Node") -> bool | None:
+    def is_type(self, node: "Node") -> bool | None:
         """Whether a name stands where a type does; None where it may stand for both."""
         return None
 
@@ -133,7 +133,7 @@ class LanguageRules:
         """What a module gives others under a name; None where that is what it binds."""
         return None
 
-    def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> "Meaning | None":
+    def also(self, ev: "Evaluator", model: Model, node: "Node") -> "Meaning | None":
         """What else a name means that declares something where it is."""
         return None
 
@@ -157,7 +157,7 @@ class LanguageRules:
         """How scopes keep members of a name."""
         return (name,)
 
-    def bases(self, one: Declaration) -> "list[tree_sitter.Node]":
+    def bases(self, one: Declaration) -> "list[Node]":
         """The types that a class is built on, as they are written."""
         return []
 
@@ -187,21 +187,19 @@ class LanguageRules:
         """What a name means that no scope of the file binds; None where the language's own library has it."""
         return None
 
-    def hides(self, scope: Scope, symbol: BoundSymbol, node: "tree_sitter.Node") -> bool:
+    def hides(self, scope: Scope, symbol: BoundSymbol, node: "Node") -> bool:
         """Whether a scope's symbol is not seen from a place within it."""
         return False
 
-    def narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
+    def narrowed(self, ev: "Evaluator", model: Model, node: "Node", values: Values) -> Values:
         """What of the values of a name are left where it stands."""
         return values
 
-    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def special(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """What an expression stands for that no table knows; None for what is no special one."""
         return None
 
-    def special_type(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
-    ) -> Values | None:
+    def special_type(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         """The same of a type."""
         return None
 
@@ -221,7 +219,7 @@ class LanguageRules:
         """What a call gives of a function that declares to give `values`."""
         return values
 
-    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> "Meaning | None":
+    def at(self, ev: "Evaluator", model: Model, node: "Node") -> "Meaning | None":
         """What a name means that stands neither for a variable nor for a member; None where it is one of these."""
         return None
 
@@ -237,9 +235,7 @@ class LanguageRules:
         """What something is whose declared type stands for these values."""
         return values
 
-    def call_of_instance(
-        self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]"
-    ) -> Values:
+    def call_of_instance(self, ev: "Evaluator", model: Model, value: Instance, given: "list[Node]") -> Values:
         """What calling an object gives."""
         if not self.call_member:
             return UNKNOWN
@@ -275,9 +271,7 @@ class LanguageRules:
         """What going over an object of the project gives."""
         return UNKNOWN
 
-    def outside_call(
-        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
-    ) -> Values:
+    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[Node]", model: Model) -> Values:
         """What calling something outside gives."""
         owner, _, method = called.name.rpartition(".")
         kind = owner.rpartition(".")[2]

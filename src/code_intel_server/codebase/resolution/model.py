@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.syntax.grammars import Captures, Parsed
 
@@ -52,11 +52,11 @@ class Declaration:
     model: "Model"
     name: str
     kind: str
-    node: "tree_sitter.Node"
-    name_node: "tree_sitter.Node"
+    node: "Node"
+    name_node: "Node"
     scope: Scope
-    type_node: "tree_sitter.Node | None" = None
-    value_node: "tree_sitter.Node | None" = None
+    type_node: "Node | None" = None
+    value_node: "Node | None" = None
     how: str = "value"
     inner: Scope | None = None
     member_of: "Declaration | None" = None
@@ -170,7 +170,7 @@ class Model:
             scope = scope.parent
         return scope or self.top
 
-    def nameless(self, kind: str, node: "tree_sitter.Node", scope: Scope) -> Declaration:
+    def nameless(self, kind: str, node: "Node", scope: Scope) -> Declaration:
         """The declaration of a class or function without a name: an object as it is written, a lambda."""
         fields = map(node.child_by_field_name, ("return_type", "result", "type"))
         returned = next((field for field in fields if field is not None), None)
@@ -202,11 +202,11 @@ class Model:
         self.by_name_byte[declaration.name_node.start_byte] = symbol
         return symbol
 
-    def leaf(self, byte: int) -> "tree_sitter.Node | None":
+    def leaf(self, byte: int) -> "Node | None":
         """The innermost node around a byte."""
         return self.parsed.root.descendant_for_byte_range(byte, byte + 1)
 
-    def text(self, node: "tree_sitter.Node") -> str:
+    def text(self, node: "Node") -> str:
         """What a node spans."""
         return self.parsed.text[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
@@ -243,7 +243,7 @@ def _read(model: Model, rules: DeclarationRules) -> None:
             known.declarations[-1].type_node = one.type_node
 
 
-def _open(model: Model, scopes: dict[tuple[int, int], Scope], kind: str, node: "tree_sitter.Node") -> None:
+def _open(model: Model, scopes: dict[tuple[int, int], Scope], kind: str, node: "Node") -> None:
     scope = scopes.setdefault(node.byte_range, Scope(kind, *node.byte_range))
     if scope.owner is None and kind in {"class", "function"}:
         scope.owner = model.nameless(kind, node, scope)
@@ -260,7 +260,7 @@ def _open_inside(scopes: dict[tuple[int, int], Scope], one: Declaration, *, wide
         one.inner.owner = one
 
 
-def _declaration(model: Model, kind: str, captures: "Captures", name: "tree_sitter.Node", spelled: str) -> Declaration:
+def _declaration(model: Model, kind: str, captures: "Captures", name: "Node", spelled: str) -> Declaration:
     how = next((one for one in _HOW if one in captures), "value")
     return Declaration(
         model=model,
@@ -276,11 +276,11 @@ def _declaration(model: Model, kind: str, captures: "Captures", name: "tree_sitt
     )
 
 
-def _place(name: "tree_sitter.Node") -> int:
+def _place(name: "Node") -> int:
     """Which of its parent's children a name is."""
     return name.parent.named_children.index(name) if name.parent is not None else 0
 
 
-def fills(parent: "tree_sitter.Node", field_name: str, node: "tree_sitter.Node") -> bool:
+def fills(parent: "Node", field_name: str, node: "Node") -> bool:
     """Whether a node fills a field of its parent: known by place, since nodes that a grammar renames twice are not equal."""
     return any(child.byte_range == node.byte_range for child in parent.children_by_field_name(field_name))

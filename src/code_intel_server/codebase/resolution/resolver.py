@@ -15,7 +15,7 @@ from code_intel_server.codebase.resolution.store import ProjectFiles
 from code_intel_server.codebase.resolution.values import Binding, Class
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
 RESOLUTION_SECONDS = 6.0
 """How long one question may be worked on; what is not known by then stays possible."""
@@ -215,20 +215,20 @@ class Resolver:
             seen |= new
             yield from (one for one in self.definitions(new) if one.kind not in _STANDING_FOR)
 
-    def _meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+    def _meaning(self, model: Model, node: "Node") -> Meaning:
         """What a name means; not known where a text nests deeper than can be followed, which is no reason to know nothing else."""
         try:
             return self._evaluator.meaning(model, node)
         except RecursionError:
             return NOT_KNOWN
 
-    def _binding_or_possible(self, target: ResolvedTarget | None, model: Model, node: "tree_sitter.Node") -> Binding:
+    def _binding_or_possible(self, target: ResolvedTarget | None, model: Model, node: "Node") -> Binding:
         try:
             return self._binding(target, model, node)
         except RecursionError:
             return Binding.POSSIBLE
 
-    def _binding(self, target: ResolvedTarget | None, model: Model, node: "tree_sitter.Node") -> Binding:
+    def _binding(self, target: ResolvedTarget | None, model: Model, node: "Node") -> Binding:
         meant = self._evaluator.meaning(model, node)
         if target is None:
             return self._declared(meant)
@@ -291,7 +291,7 @@ class Resolver:
         line = self._evaluator.line_of_descent(Class(one))
         return any(isinstance(base, Class) and base.declaration == above for base in line)
 
-    def _place(self, path: str, line: int, column: int | None) -> "tuple[Model, tree_sitter.Node] | None":
+    def _place(self, path: str, line: int, column: int | None) -> "tuple[Model, Node] | None":
         model = self.files.model(path)
         if model is None or not 0 < line <= len(model.parsed.line_starts):
             return None
@@ -313,7 +313,7 @@ _STANDING_FOR = frozenset({"import", "export"})
 _PACKAGES = frozenset({"__init__", "index", "mod", "lib", "main"})
 
 
-def _is_name(node: "tree_sitter.Node") -> bool:
+def _is_name(node: "Node") -> bool:
     return "identifier" in node.type
 
 

@@ -12,9 +12,7 @@ from code_intel_server.codebase.syntax.grammars import Captures, Parsed, matches
 from code_intel_server.codebase.syntax.mutants import Edit, edited
 
 if TYPE_CHECKING:
-    import tree_sitter
-
-    Node = tree_sitter.Node
+    from tree_sitter import Node
 
 _EQUALS_NOTHING = b' float("nan") or float("nan") =='
 _NO_VALUE = frozenset({"keyword_argument", "list_splat", "dictionary_splat", "comment"})

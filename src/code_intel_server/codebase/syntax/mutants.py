@@ -11,9 +11,7 @@ from code_intel_server.codebase.files.languages import Language
 from code_intel_server.codebase.syntax.grammars import Captures, Parsed, matches, parse
 
 if TYPE_CHECKING:
-    import tree_sitter
-
-    Node = tree_sitter.Node
+    from tree_sitter import Node
 
 Insertion = tuple[int, bytes]
 Edit = tuple[int, int, bytes]

@@ -9,7 +9,7 @@ from code_intel_server.codebase.syntax.markup import is_mixin_call
 from code_intel_server.codebase.syntax.values import Outline, Symbol, SymbolKind
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
 _SIGNATURE_CHARACTERS = 240
 _KINDS = {f"definition.{kind}": kind for kind in SymbolKind}
@@ -37,11 +37,11 @@ class OutlineDefinition(NamedTuple):
     """
 
     kind: SymbolKind
-    node: "tree_sitter.Node"
-    name_node: "tree_sitter.Node"
+    node: "Node"
+    name_node: "Node"
     name: str
     scope: str
-    body: "tree_sitter.Node | None"
+    body: "Node | None"
     end_byte: int
     end_line: int
     clause: bool
@@ -114,9 +114,9 @@ def _is_none(item: OutlineDefinition, parsed: Parsed) -> bool:
     return item.name == "_" and language in _BLANKS and not item.kind.is_callable
 
 
-def _declared(declarator: "tree_sitter.Node", kind: SymbolKind) -> "tuple[tree_sitter.Node | None, SymbolKind]":
+def _declared(declarator: "Node", kind: SymbolKind) -> "tuple[Node | None, SymbolKind]":
     """The name in a declarator of C, and what it is: a function without a body is a declaration."""
-    node: tree_sitter.Node | None = declarator
+    node: Node | None = declarator
     is_function = False
     while node is not None and node.type not in _DECLARED_NAMES:
         if node.type != "parenthesized_declarator":
@@ -128,9 +128,7 @@ def _declared(declarator: "tree_sitter.Node", kind: SymbolKind) -> "tuple[tree_s
     return node, SymbolKind.DECLARATION if is_function and kind is SymbolKind.VARIABLE else kind
 
 
-def _definition(
-    text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures
-) -> OutlineDefinition | None:
+def _definition(text: bytes, kind: SymbolKind, node: "Node", captures: Captures) -> OutlineDefinition | None:
     name_node = captures["name"][0] if "name" in captures else node
     if "declarator" in captures:
         declared, kind = _declared(captures["declarator"][0], kind)
@@ -167,14 +165,14 @@ def _last_part(module: str) -> str:
     return module[max(module.rfind("."), module.rfind("\\")) + 1 :]
 
 
-def _name_byte(text: bytes, node: "tree_sitter.Node", name: str) -> int:
+def _name_byte(text: bytes, node: "Node", name: str) -> int:
     """Where the name begins in the node that holds it with its qualifier."""
     start, end = node.byte_range
     written = name.encode("utf-8", "replace")
     return end - len(written) if text.endswith(written, start, end) else start
 
 
-def _selector(node: "tree_sitter.Node") -> str:
+def _selector(node: "Node") -> str:
     words = (child for child in node.named_children if child.type in {"identifier", "method_parameter"})
     return "".join(node_text(child) if child.type == "identifier" else ":" for child in words)
 
@@ -213,7 +211,7 @@ def _flat_extended(found: list[OutlineDefinition], parsed: Parsed) -> list[Outli
     return extended[::-1]
 
 
-def _trimmed(text: bytes, node: "tree_sitter.Node", end: int, row: int) -> tuple[int, int]:
+def _trimmed(text: bytes, node: "Node", end: int, row: int) -> tuple[int, int]:
     """(byte, 1-based line) of the end of what is before `end` in 0-based `row`, white space apart."""
     start = node.start_byte
     while end > start and text[end - 1] in b" \t\r\n\f":
@@ -305,7 +303,7 @@ def _scope_in(above: Symbol | None, kind: SymbolKind) -> str:
     return above.scope if above.kind is SymbolKind.CONSTRUCTOR and kind is SymbolKind.FIELD else above.qualified
 
 
-def _body_after_name(item: OutlineDefinition) -> "tree_sitter.Node | None":
+def _body_after_name(item: OutlineDefinition) -> "Node | None":
     return item.body if item.body is not None and item.body.start_byte > item.name_node.start_byte else None
 
 

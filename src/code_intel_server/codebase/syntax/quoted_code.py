@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
 _NO_TEXT = re.compile(
     r"(?:.*_)?(?:identifier|name)(?:_dollar_escaped)?|(?:braced_)?variable|varname|constant|function|method|word|(?:autoquoted_)?bareword"
@@ -26,12 +26,12 @@ _FORMAT_WIDTH = re.compile(rb"\{[^{}]*:[^{}]*\Z")
 _RUNS_TEXT = re.compile(rb"(?:^|[\s/])(?:trap|eval|alias|(?:ba|da|k|z)?sh\s+(?:-\S+\s+)*-\w*c)\s")
 
 
-def shows_as_program(leaf: "tree_sitter.Node") -> bool:
+def shows_as_program(leaf: "Node") -> bool:
     """Whether the grammar shows this leaf in a string as program."""
     return _NO_TEXT.fullmatch(leaf.type) is not None
 
 
-def is_program(language: str, text: bytes, byte: int, around: "tree_sitter.Node", string: "tree_sitter.Node") -> bool:
+def is_program(language: str, text: bytes, byte: int, around: "Node", string: "Node") -> bool:
     """Whether the name at `byte` is used by a string that the grammar shows as one piece.
 
     `around` is the innermost macro or command around the string, or the string itself where there is none.

@@ -12,9 +12,9 @@ from code_intel_server.codebase.syntax.quoted_code import is_program, shows_as_p
 from code_intel_server.codebase.syntax.values import Call, Import, Outline, Structure, Symbol, SymbolKind, Use
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
-    Path = list[tuple[tree_sitter.Node, str]]
+    Path = list[tuple[Node, str]]
 
 _TEXT_CHARACTERS = 240
 _ATTRIBUTE_LEAVES = frozenset({"property_identifier", "field_identifier", "shorthand_field_identifier"})
@@ -118,7 +118,7 @@ class _Part:
             return Use.OTHER if self._is_program(path, byte) else quoted
         return self._marked.get(leaf.start_byte) or _by_position(leaf, field, path)
 
-    def leaf(self, byte: int) -> "tree_sitter.Node":
+    def leaf(self, byte: int) -> "Node":
         """The innermost node around a byte."""
         return self._parsed.root.descendant_for_byte_range(byte, byte + 1) or self._parsed.root
 
@@ -147,7 +147,7 @@ class _Part:
                 return Use.STRING if node is path[-1][0] or not shows_as_program(path[-1][0]) else None
         return None
 
-    def _in_macro(self, leaf: "tree_sitter.Node", byte: int) -> Use:
+    def _in_macro(self, leaf: "Node", byte: int) -> Use:
         """What a name is in the text of a macro of C, which is one leaf to the grammar, or in what it was not shown."""
         text = self._parsed.text
         begin, end = max(leaf.start_byte, byte - _NEAR_BYTES), min(leaf.end_byte, byte + _NEAR_BYTES)
@@ -166,7 +166,7 @@ class _Part:
         return is_program(self._parsed.language.name, self._parsed.text, byte, around, string)
 
 
-def _by_position(leaf: "tree_sitter.Node", field: str, path: "Path") -> Use:
+def _by_position(leaf: "Node", field: str, path: "Path") -> Use:
     """Attribute or type, as the node's own type, the field it fills and the nodes around it say."""
     if leaf.type == "package_identifier" or field == "length":
         return Use.OTHER
@@ -211,7 +211,7 @@ def _calls(parsed: Parsed, whole: Outline) -> list[Call]:
     return [_call(node, whole) for _, node in sorted(nodes.items())]
 
 
-def _call(node: "tree_sitter.Node", whole: Outline) -> Call:
+def _call(node: "Node", whole: Outline) -> Call:
     around = symbol_at(whole, node.start_byte)
     name = split_qualified(node_text(node))[1]
     return Call(name, node.start_point.row + 1, around.qualified if around else "")

@@ -22,7 +22,7 @@ from code_intel_server.codebase.resolution.values import (
 )
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
@@ -100,7 +100,7 @@ class Go(LanguageRules):
         else:
             model.bind(one_, scope)
 
-    def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
+    def bases(self, one_: Declaration) -> "list[Node]":
         """What is embedded; of a type that is another one, that."""
         declared = one_.node.child_by_field_name("type") if one_.name else one_.node
         if declared is None:
@@ -151,7 +151,7 @@ class Go(LanguageRules):
 
     # What a name means in other places
 
-    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def at(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """A field in a composite literal; labels are nothing."""
         parent = node.parent
         if node.type == "label_name":
@@ -164,7 +164,7 @@ class Go(LanguageRules):
         found = ev.members(self._wanted(ev, model, above.parent), model.text(node))
         return found if found.symbols else None
 
-    def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def also(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """What is embedded is a type and a field."""
         own = model.by_name_byte[node.start_byte]
         if own.declarations[0].kind != "field" or node.type != "type_identifier":
@@ -179,7 +179,7 @@ class Go(LanguageRules):
             )
         return Meaning.of([Meaning(frozenset({own})), ev.name(model, node)])
 
-    def _wanted(self, ev: "Evaluator", model: Model, body: "tree_sitter.Node") -> Values:
+    def _wanted(self, ev: "Evaluator", model: Model, body: "Node") -> Values:
         """What a composite literal's body makes, also where its type is left out."""
         parent = body.parent
         if parent is not None and parent.type == "composite_literal":
@@ -194,7 +194,7 @@ class Go(LanguageRules):
 
     # Expressions
 
-    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def special(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """Literals of types, conversions, `make` and `new`, items, receives, what a type switch narrows."""
         kind = node.type
         if kind == "composite_literal":
@@ -230,7 +230,7 @@ class Go(LanguageRules):
             return self._switched(ev, model, node)
         return None
 
-    def _special_call(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _special_call(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
             return UNKNOWN
@@ -243,13 +243,13 @@ class Go(LanguageRules):
             return outside("int")
         return None
 
-    def _item(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _item(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         operand = node.child_by_field_name("operand")
         values = ev.infer(model, operand) if operand else UNKNOWN
         kept = frozenset(value for value in values if isinstance(value, Function | Class))
         return kept | self.items_of(ev, values - kept) if values - kept else kept
 
-    def _switched(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _switched(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """What the case around it says of the variable of a type switch."""
         above = node.parent
         while above is not None and above.type not in {"function_declaration", "method_declaration", "func_literal"}:
@@ -269,9 +269,7 @@ class Go(LanguageRules):
             or UNKNOWN
         )
 
-    def call_of_instance(
-        self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]"
-    ) -> Values:
+    def call_of_instance(self, ev: "Evaluator", model: Model, value: Instance, given: "list[Node]") -> Values:
         """What the function that its type is gives."""
         functions = frozenset(made for made in self._made_of(ev, value) if isinstance(made, Function))
         return ev.called(model, functions, given) if functions else UNKNOWN
@@ -323,9 +321,7 @@ class Go(LanguageRules):
 
     # Types
 
-    def special_type(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
-    ) -> Values | None:
+    def special_type(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         """Collections, functions, several results."""
         kind = node.type
         if kind in {"slice_type", "array_type", "implicit_length_array_type"}:
@@ -346,7 +342,7 @@ class Go(LanguageRules):
             return self._results(ev, model, node, env)
         return None
 
-    def _results(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values:
+    def _results(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values:
         found = []
         for part in node.named_children:
             declared = part.child_by_field_name("type")
@@ -367,7 +363,7 @@ class Go(LanguageRules):
         return outside("None")
 
 
-def _receiver(model: Model, method: "tree_sitter.Node") -> str:
+def _receiver(model: Model, method: "Node") -> str:
     """The name of a method's type."""
     receiver = method.child_by_field_name("receiver")
     pending = list(receiver.named_children[:1]) if receiver else []

@@ -23,7 +23,7 @@ from code_intel_server.codebase.resolution.values import (
 )
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
@@ -105,12 +105,12 @@ class Java(LanguageRules):
         """A field or a class, and a method."""
         return name, f"{name}{_CALL}"
 
-    def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
+    def bases(self, one_: Declaration) -> "list[Node]":
         """What it extends and implements; of a class without a name what it is made from."""
         if not one_.name:
             made = one_.node.parent.child_by_field_name("type") if one_.node.parent is not None else None
             return [made] if made is not None else []
-        found: list[tree_sitter.Node] = []
+        found: list[Node] = []
         for child in one_.node.named_children:
             if child.type == "superclass":
                 found += child.named_children
@@ -167,7 +167,7 @@ class Java(LanguageRules):
 
     # What a name means in other places
 
-    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def at(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """A method, a constant of a `switch`, a value of an annotation, what is in an import."""
         parent = node.parent
         if parent is None:
@@ -191,7 +191,7 @@ class Java(LanguageRules):
             return ev.members(ev.infer(model, parent.named_children[0]), model.text(node))
         return None
 
-    def _method(self, ev: "Evaluator", model: Model, call: "tree_sitter.Node", name: str) -> Meaning:
+    def _method(self, ev: "Evaluator", model: Model, call: "Node", name: str) -> Meaning:
         holder = call.child_by_field_name("object")
         if holder is not None:
             return ev.members(ev.infer(model, holder), f"{name}{_CALL}")
@@ -213,8 +213,8 @@ class Java(LanguageRules):
                 return found
         return Meaning(outside=beyond or name)
 
-    def _label(self, ev: "Evaluator", model: Model, label: "tree_sitter.Node", node: "tree_sitter.Node") -> Meaning:
-        switch: tree_sitter.Node | None = label
+    def _label(self, ev: "Evaluator", model: Model, label: "Node", node: "Node") -> Meaning:
+        switch: Node | None = label
         while switch is not None and switch.type not in {"switch_expression", "switch_statement"}:
             switch = switch.parent
         condition = switch.child_by_field_name("condition") if switch is not None else None
@@ -223,7 +223,7 @@ class Java(LanguageRules):
 
     # Expressions
 
-    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def special(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """Calls, what is made, casts, items, `this`, lambdas."""
         kind = node.type
         if kind == "method_invocation":
@@ -254,7 +254,7 @@ class Java(LanguageRules):
             return ev.denoted(model, node)
         return None
 
-    def _invoked(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _invoked(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         holder, name, arguments = (node.child_by_field_name(field) for field in ("object", "name", "arguments"))
         if name is None or arguments is None:
             return UNKNOWN
@@ -280,7 +280,7 @@ class Java(LanguageRules):
         return union(found) if found else UNKNOWN
 
     @staticmethod
-    def _called(ev: "Evaluator", model: Model, values: Values, given: "list[tree_sitter.Node]") -> Values:
+    def _called(ev: "Evaluator", model: Model, values: Values, given: "list[Node]") -> Values:
         """What a call gives, of overloads those of as many parameters."""
         fitting = frozenset(
             value for value in values if not isinstance(value, Function) or _arity(value.declaration) == len(given)
@@ -293,9 +293,7 @@ class Java(LanguageRules):
                 found.append(ev.called(model, one(value), given))
         return union(found) if found else UNKNOWN
 
-    def outside_call(
-        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
-    ) -> Values:
+    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[Node]", model: Model) -> Values:
         """Also what `map`, `keySet` and `entrySet` give."""
         owner, _, method = called.name.rpartition(".")
         if called.arguments:
@@ -328,7 +326,7 @@ class Java(LanguageRules):
         )
         return self._given(ev, one_.model, function.node, index)
 
-    def _given(self, ev: "Evaluator", model: Model, function: "tree_sitter.Node", index: int) -> Values:
+    def _given(self, ev: "Evaluator", model: Model, function: "Node", index: int) -> Values:
         wanted = self._wanted(ev, model, function)
         found = []
         for value in wanted:
@@ -344,7 +342,7 @@ class Java(LanguageRules):
                 ]
         return union(found) or UNKNOWN
 
-    def _wanted(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _wanted(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         """The type that the place of a lambda wants."""
         parent = node.parent
         if parent is None:
@@ -371,9 +369,7 @@ class Java(LanguageRules):
 
     # Types
 
-    def special_type(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
-    ) -> Values | None:
+    def special_type(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         """Types within types, arrays, types of the standard library."""
         kind = node.type
         if kind == "scoped_type_identifier":

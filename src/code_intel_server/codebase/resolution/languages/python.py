@@ -20,7 +20,7 @@ from code_intel_server.codebase.resolution.values import (
 )
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
@@ -145,7 +145,7 @@ class Python(LanguageRules):
         if owner.kind == "class" and _first_parameter(method) == model.text(holder):
             model.bind(one_, owner)
 
-    def hides(self, scope: Scope, symbol: BoundSymbol, node: "tree_sitter.Node") -> bool:
+    def hides(self, scope: Scope, symbol: BoundSymbol, node: "Node") -> bool:
         """A class body and a parameter's own annotation do not see fields set elsewhere, nor parameters."""
         first = symbol.declarations[0]
         if scope.kind == "class":
@@ -163,7 +163,7 @@ class Python(LanguageRules):
         above = ev.member(Instance(owner, (), above=True), symbol.name).symbols
         return min(above, key=lambda one_: one_.key) if above else symbol
 
-    def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
+    def bases(self, one_: Declaration) -> "list[Node]":
         """What is in a class's brackets."""
         given = one_.node.child_by_field_name("superclasses")
         return [node for node in given.named_children if node.type != "keyword_argument"] if given else []
@@ -183,7 +183,7 @@ class Python(LanguageRules):
                     found.update((symbol, None) for symbol in meant.symbols if self._is_type_variable(symbol))
         return list(found)
 
-    def _named_in(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> list[BoundSymbol]:
+    def _named_in(self, ev: "Evaluator", model: Model, node: "Node") -> list[BoundSymbol]:
         """The type variables in a type."""
         if node.type == "identifier":
             return [symbol for symbol in ev.name(model, node).symbols if self._is_type_variable(symbol)]
@@ -209,7 +209,7 @@ class Python(LanguageRules):
             name_node = name_node.parent.child_by_field_name("name") or name_node
         return self._from(ev, one_.model, one_.node, one_.model.text(name_node))
 
-    def _from(self, ev: "Evaluator", model: Model, statement: "tree_sitter.Node", name: str) -> Meaning:
+    def _from(self, ev: "Evaluator", model: Model, statement: "Node", name: str) -> Meaning:
         module = statement.child_by_field_name("module_name")
         found = self._module(ev, model, model.text(module) if module else "")
         return self._of_modules(ev, found, name)
@@ -283,7 +283,7 @@ class Python(LanguageRules):
 
     # What a name means in other places
 
-    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def at(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """A keyword argument, a name within an import."""
         parent = node.parent
         if parent is None:
@@ -294,9 +294,7 @@ class Python(LanguageRules):
             return self._in_import(ev, model, node, parent)
         return None
 
-    def _in_import(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", parent: "tree_sitter.Node"
-    ) -> Meaning | None:
+    def _in_import(self, ev: "Evaluator", model: Model, node: "Node", parent: "Node") -> Meaning | None:
         dotted = parent if parent.type == "dotted_name" else node
         statement = dotted.parent
         while statement is not None and not statement.type.endswith("_statement"):
@@ -311,7 +309,7 @@ class Python(LanguageRules):
             before = model.parsed.text[module.start_byte : node.end_byte].decode("utf-8", "replace")
         return self._module(ev, model, before)
 
-    def _keyword(self, ev: "Evaluator", model: Model, argument: "tree_sitter.Node", name: str) -> Meaning:
+    def _keyword(self, ev: "Evaluator", model: Model, argument: "Node", name: str) -> Meaning:
         call = argument.parent.parent if argument.parent is not None else None
         function = call.child_by_field_name("function") if call is not None else None
         if function is None:
@@ -338,7 +336,7 @@ class Python(LanguageRules):
 
     # Expressions
 
-    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def special(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """`super()`, `cast`, items, conditions, arithmetic, dictionaries, comprehensions, what `isinstance` narrows."""
         kind = node.type
         if kind == "call":
@@ -366,7 +364,7 @@ class Python(LanguageRules):
         return None
 
     @staticmethod
-    def _arithmetic(ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _arithmetic(ev: "Evaluator", model: Model, node: "Node") -> Values:
         left, operator = (node.child_by_field_name(name) for name in ("left", "operator"))
         values = ev.infer(model, left) if left else UNKNOWN
         if all(isinstance(value, Outside) for value in values):
@@ -375,7 +373,7 @@ class Python(LanguageRules):
         return ev.called(model, ev.taken(values, name), []) if name else UNKNOWN
 
     @staticmethod
-    def _collection(ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _collection(ev: "Evaluator", model: Model, node: "Node") -> Values:
         kind, body = node.type, node.child_by_field_name("body")
         if kind == "dictionary":
             pairs = [part for part in node.named_children[:4] if part.type == "pair"]
@@ -388,7 +386,7 @@ class Python(LanguageRules):
             return outside("dict", UNKNOWN, ev.infer(model, value)) if value else UNKNOWN
         return outside("list", ev.infer(model, body)) if body else UNKNOWN
 
-    def _special_call(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _special_call(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
             return UNKNOWN
@@ -416,7 +414,7 @@ class Python(LanguageRules):
     def _classes(values: Values) -> Values:
         return frozenset(Class(value.declaration) if isinstance(value, Instance) else value for value in values)
 
-    def _item(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
+    def _item(self, ev: "Evaluator", model: Model, node: "Node", values: Values) -> Values:
         index = node.child_by_field_name("subscript")
         found = []
         for value in values:
@@ -436,7 +434,7 @@ class Python(LanguageRules):
                 found.append(one(value))
         return union(found) if found else UNKNOWN
 
-    def _narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _narrowed(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """What `if isinstance(x, T):` around a name says that it is."""
         name, inner, above = node.text, node, node.parent
         while above is not None and above.type not in {"function_definition", "module", "lambda", "class_definition"}:
@@ -452,9 +450,7 @@ class Python(LanguageRules):
             inner, above = above, above.parent
         return None
 
-    def outside_call(
-        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
-    ) -> Values:
+    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[Node]", model: Model) -> Values:
         """Also what a dictionary's methods give."""
         owner, _, method = called.name.rpartition(".")
         kind = owner.rpartition(".")[2]
@@ -501,9 +497,7 @@ class Python(LanguageRules):
 
     # Types
 
-    def special_type(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
-    ) -> Values | None:
+    def special_type(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         """Subscripts, `A | B`, quoted types, `Self`."""
         kind = node.type
         if kind == "identifier":
@@ -526,7 +520,7 @@ class Python(LanguageRules):
             return union(ev.denoted(model, child, env) for child in node.named_children)
         return None
 
-    def _variable(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values | None:
+    def _variable(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         """A type variable, where the name is one: what it stands for, else its bound."""
         for symbol in ev.name(model, node).symbols:
             value = symbol.declarations[0].value_node
@@ -547,11 +541,11 @@ class Python(LanguageRules):
             return UNKNOWN
         return None
 
-    def _self_type(self, model: Model, node: "tree_sitter.Node", env: "Environment") -> Values:
+    def _self_type(self, model: Model, node: "Node", env: "Environment") -> Values:
         owner = self.class_of(model, node.start_byte)
         return env.get(SELF) or (one(Instance(owner)) if owner else UNKNOWN)
 
-    def _generic(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values:
+    def _generic(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values:
         base, parts = node.named_children[0], _arguments(node)
         last = model.text(base).rpartition(".")[2]
         if last in {"Annotated", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar", "Awaitable"}:
@@ -588,7 +582,7 @@ class Python(LanguageRules):
         return union(found)
 
     @staticmethod
-    def _quoted(ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values:
+    def _quoted(ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values:
         """A type in quotes: dotted names joined by bars and brackets are told, by their words."""
         text = model.text(node).strip("\"'rbu ")
         head = text.partition("[")[0]
@@ -724,7 +718,7 @@ def _decorators(one_: Declaration) -> list[str]:
     return [one_.model.text(node.named_children[0]).partition("(")[0] for node in found]
 
 
-def _arguments(node: "tree_sitter.Node") -> "list[tree_sitter.Node]":
+def _arguments(node: "Node") -> "list[Node]":
     """The types in a subscript's brackets."""
     if node.type == "subscript":
         parts = node.named_children[1:]
@@ -734,7 +728,7 @@ def _arguments(node: "tree_sitter.Node") -> "list[tree_sitter.Node]":
     return []
 
 
-def _results(body: "tree_sitter.Node") -> "tuple[list[tree_sitter.Node], list[tree_sitter.Node]]":
+def _results(body: "Node") -> "tuple[list[Node], list[Node]]":
     """The `return` and `yield` nodes of a function's body, those of functions within it left out."""
     returns, yields, pending = [], [], [body]
     while pending:
@@ -748,7 +742,7 @@ def _results(body: "tree_sitter.Node") -> "tuple[list[tree_sitter.Node], list[tr
     return returns, yields
 
 
-def _tested(condition: "tree_sitter.Node", name: bytes) -> "tree_sitter.Node | None":
+def _tested(condition: "Node", name: bytes) -> "Node | None":
     """The classes that a condition tests a name for."""
     if condition.type == "boolean_operator" and condition.children[1].type == "and":
         found = [_tested(part, name) for part in (condition.children[0], condition.children[2])]

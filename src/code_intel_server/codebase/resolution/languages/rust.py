@@ -23,7 +23,7 @@ from code_intel_server.codebase.resolution.values import (
 )
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
@@ -151,7 +151,7 @@ class Rust(LanguageRules):
             declared = owner.node.child_by_field_name("type")
             model.apart.append((_last_name(model, declared) if declared is not None else "", symbol))
 
-    def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
+    def bases(self, one_: Declaration) -> "list[Node]":
         """What a trait wants of its types."""
         bounds = one_.node.child_by_field_name("bounds") if one_.node.type == "trait_item" else None
         return [node for node in bounds.named_children if node.type != "lifetime"] if bounds is not None else []
@@ -210,7 +210,7 @@ class Rust(LanguageRules):
             node = node.parent.child_by_field_name("path") or node
         return self._path(ev, model, _segments(model, node), node)
 
-    def _path(self, ev: "Evaluator", model: Model, segments: Sequence[str], node: "tree_sitter.Node") -> Meaning:
+    def _path(self, ev: "Evaluator", model: Model, segments: Sequence[str], node: "Node") -> Meaning:
         """What a path of names leads to, seen from a place."""
         if not segments:
             return NOT_KNOWN
@@ -229,7 +229,7 @@ class Rust(LanguageRules):
             meant = ev.members(ev.values(meant), name)
         return meant
 
-    def _first(self, ev: "Evaluator", model: Model, here: Values, name: str, node: "tree_sitter.Node") -> Values:
+    def _first(self, ev: "Evaluator", model: Model, here: Values, name: str, node: "Node") -> Values:
         crate = self.packages(ev).get(name)
         for value in here:
             inner = value.declaration.inner if isinstance(value, Class) else model.top
@@ -262,7 +262,7 @@ class Rust(LanguageRules):
 
     # What a name means in other places
 
-    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def at(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """Fields in literals and patterns, parts of a `use`, names in what is given to a macro."""
         parent = node.parent
         if parent is None:
@@ -282,7 +282,7 @@ class Rust(LanguageRules):
             return found if parent.type == "field_initializer" else Meaning.of([found, ev.name(model, node)])
         if parent.type == "field_pattern" and fills(parent, "name", node):
             return self._field(ev, model, parent, model.text(node))
-        above: tree_sitter.Node | None = parent
+        above: Node | None = parent
         while above is not None and above.type in {
             "scoped_identifier",
             "scoped_use_list",
@@ -297,20 +297,20 @@ class Rust(LanguageRules):
             return Meaning(outside="lifetime")
         return None
 
-    def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def also(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """A bare name in a pattern of a struct is a field, too."""
         if node.type != "shorthand_field_identifier" or node.parent is None:
             return None
         own = model.by_name_byte[node.start_byte]
         return Meaning.of([ev.follow(own), self._field(ev, model, node.parent, own.name)])
 
-    def _field(self, ev: "Evaluator", model: Model, pattern: "tree_sitter.Node", name: str) -> Meaning:
+    def _field(self, ev: "Evaluator", model: Model, pattern: "Node", name: str) -> Meaning:
         declared = pattern.parent.child_by_field_name("type") if pattern.parent is not None else None
         if declared is None:
             return NOT_KNOWN
         return _only(ev.members(self._patterned(ev, model, declared), name), functions=False)
 
-    def _patterned(self, ev: "Evaluator", model: Model, declared: "tree_sitter.Node") -> Values:
+    def _patterned(self, ev: "Evaluator", model: Model, declared: "Node") -> Values:
         """A struct or variant, as a pattern or literal names it."""
         if declared.type in {"scoped_type_identifier", "scoped_identifier"}:
             holder, name = (declared.child_by_field_name(part) for part in ("path", "name"))
@@ -321,9 +321,7 @@ class Rust(LanguageRules):
                     return frozenset(Class(one_) for one_ in variants)
         return ev.denoted(model, declared)
 
-    def _in_macro(
-        self, ev: "Evaluator", model: Model, tree: "tree_sitter.Node", node: "tree_sitter.Node"
-    ) -> Meaning | None:
+    def _in_macro(self, ev: "Evaluator", model: Model, tree: "Node", node: "Node") -> Meaning | None:
         """By the marks before a name: `a.b` and `a::b`, where `a` is one name or told in the same way."""
         parts = tree.children
         place = [part.start_byte for part in parts].index(node.start_byte)
@@ -344,7 +342,7 @@ class Rust(LanguageRules):
 
     # Expressions
 
-    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def special(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """`self`, paths, literals of structs, casts, blocks, `?`, closures, macros."""
         kind = node.type
         if kind == "self":
@@ -380,7 +378,7 @@ class Rust(LanguageRules):
         return self._literal(ev, model, node)
 
     @staticmethod
-    def _literal(ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _literal(ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         kind = node.type
         if kind == "closure_expression":
             made = model.nameless_at.get(node.byte_range)
@@ -391,7 +389,7 @@ class Rust(LanguageRules):
             return ev.denoted(model, node)
         return None
 
-    def _operand(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _operand(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         if node.type == "type_cast_expression":
             declared = node.child_by_field_name("type")
             return self.as_type(ev.denoted(model, declared)) if declared is not None else UNKNOWN
@@ -401,7 +399,7 @@ class Rust(LanguageRules):
         values = ev.infer(model, inner) if inner is not None else UNKNOWN
         return self.items_of(ev, values) if node.type == "index_expression" else values
 
-    def _self(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _self(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         scope = model.scope_at(node.start_byte).around("class")
         owner = scope.owner if scope is not None else None
         if owner is None:
@@ -409,7 +407,7 @@ class Rust(LanguageRules):
         declared = owner.node.child_by_field_name("type") if owner.node.type == "impl_item" else None
         return ev.denoted(model, declared) if declared is not None else one(Class(owner))
 
-    def _special_call(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _special_call(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
             return UNKNOWN
@@ -424,15 +422,11 @@ class Rust(LanguageRules):
                     return None if found.symbols else values
         return None
 
-    def call_of_instance(
-        self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]"
-    ) -> Values:
+    def call_of_instance(self, ev: "Evaluator", model: Model, value: Instance, given: "list[Node]") -> Values:
         """A variant with values is one of its enumeration."""
         return one(value) if value.declaration.node.type == "enum_item" else UNKNOWN
 
-    def outside_call(
-        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
-    ) -> Values:
+    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[Node]", model: Model) -> Values:
         """Also what `map` and `enumerate` give."""
         owner, _, method = called.name.rpartition(".")
         if called.arguments and method in {"map", "and_then", "filter_map", "flat_map"} and arguments:
@@ -457,7 +451,7 @@ class Rust(LanguageRules):
             return ev.values(self._field(ev, one_.model, node.parent, one_.name))
         return self._given(ev, one_.model, node)
 
-    def _given(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _given(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         """What a pattern is compared with."""
         parent = node.parent
         if parent is None:
@@ -496,9 +490,7 @@ class Rust(LanguageRules):
             return self._of_closure(ev, model, parent.parent, parent.named_children.index(node))
         return UNKNOWN
 
-    def _in_variant(
-        self, ev: "Evaluator", model: Model, pattern: "tree_sitter.Node", node: "tree_sitter.Node"
-    ) -> Values:
+    def _in_variant(self, ev: "Evaluator", model: Model, pattern: "Node", node: "Node") -> Values:
         declared = pattern.child_by_field_name("type")
         if declared is None:
             return UNKNOWN
@@ -516,7 +508,7 @@ class Rust(LanguageRules):
                 found.append(self.as_type(ev.denoted(value.declaration.model, types[place])))
         return union(found) or UNKNOWN
 
-    def _of_closure(self, ev: "Evaluator", model: Model, closure: "tree_sitter.Node", index: int) -> Values:
+    def _of_closure(self, ev: "Evaluator", model: Model, closure: "Node", index: int) -> Values:
         """What a closure is called with that is given to a collection's method."""
         arguments = closure.parent
         call = arguments.parent if arguments is not None and arguments.type == "arguments" else None
@@ -533,9 +525,7 @@ class Rust(LanguageRules):
 
     # Types
 
-    def special_type(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
-    ) -> Values | None:
+    def special_type(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         """`Self`, arrays, tuples, types of the language."""
         kind = node.type
         if kind in {"type_identifier", "identifier"} and node.text == b"Self":
@@ -570,7 +560,7 @@ def _is_constant(one_: Declaration) -> bool:
     return one_.name[:1].isupper()
 
 
-def _last_name(model: Model, node: "tree_sitter.Node") -> str:
+def _last_name(model: Model, node: "Node") -> str:
     """The name of a type without what is around it."""
     while node.type not in {"type_identifier", "primitive_type", "identifier"}:
         inner = (
@@ -586,12 +576,12 @@ def _last_name(model: Model, node: "tree_sitter.Node") -> str:
     return model.text(node)
 
 
-def _impls(ev: "Evaluator", one_: Declaration) -> "list[tuple[Model, tree_sitter.Node]]":
+def _impls(ev: "Evaluator", one_: Declaration) -> "list[tuple[Model, Node]]":
     """The `impl` blocks of a type, wherever in the project."""
     return ev.once(("impls", one_.key), partial(_find_impls, ev, one_))
 
 
-def _find_impls(ev: "Evaluator", one_: Declaration) -> "list[tuple[Model, tree_sitter.Node]]":
+def _find_impls(ev: "Evaluator", one_: Declaration) -> "list[tuple[Model, Node]]":
     found = []
     for path in ev.once(("impl files",), partial(_impl_files, ev)).get(one_.name, ()):
         model = ev.files.model(path)
@@ -615,7 +605,7 @@ def _impl_files(ev: "Evaluator") -> dict[str, list[str]]:
     return found
 
 
-def _segments(model: Model, node: "tree_sitter.Node") -> list[str]:
+def _segments(model: Model, node: "Node") -> list[str]:
     """The names of a path in a `use` up to a node."""
     found: list[str] = []
     leaf, parent = node, node.parent

@@ -26,7 +26,7 @@ from code_intel_server.codebase.resolution.values import (
 )
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
     from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
@@ -293,15 +293,15 @@ class TypeScript(LanguageRules):
         values = all(one.node.type in _TYPES_ALONE or one.kind in _VALUES_ALONE for one in symbol.declarations)
         return values and len(halves) == 2
 
-    def is_type(self, node: "tree_sitter.Node") -> bool | None:
+    def is_type(self, node: "Node") -> bool | None:
         """By the kind of its node, except where modules exchange both."""
         if node.parent is not None and node.parent.type in {"import_specifier", "export_specifier", "import_clause"}:
             return None
         return node.type == "type_identifier"
 
-    def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
+    def bases(self, one_: Declaration) -> "list[Node]":
         """What is behind `extends` and `implements`."""
-        found: list[tree_sitter.Node] = []
+        found: list[Node] = []
         for child in one_.node.named_children:
             if child.type == "class_heritage":
                 for part in child.named_children:
@@ -409,7 +409,7 @@ class TypeScript(LanguageRules):
 
     # What a name means in other places
 
-    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def at(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """A key of a pattern, a name within an import or export."""
         parent = node.parent
         if parent is None:
@@ -438,7 +438,7 @@ class TypeScript(LanguageRules):
             return Meaning(outside="label")
         return None
 
-    def _indexed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning:
+    def _indexed(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning:
         """A member by its name as text: `T["name"]`, `value["name"]`."""
         around = node.parent.parent if node.parent else None
         if around is not None and around.type == "literal_type":
@@ -450,7 +450,7 @@ class TypeScript(LanguageRules):
             return ev.members(ev.infer(model, holder), model.text(node))
         return ev.members(ev.denoted(model, holder), model.text(node)) if around.type == "lookup_type" else NOT_KNOWN
 
-    def _attribute(self, ev: "Evaluator", model: Model, element: "tree_sitter.Node | None", name: str) -> Meaning:
+    def _attribute(self, ev: "Evaluator", model: Model, element: "Node | None", name: str) -> Meaning:
         """A component's property, or an attribute that `JSX.IntrinsicElements` knows of an element."""
         tag = element.child_by_field_name("name") if element is not None else None
         if tag is None:
@@ -476,7 +476,7 @@ class TypeScript(LanguageRules):
             found += [one(Instance(one_)) for one_ in classes if one_.kind == "class"]
         return union(found)
 
-    def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+    def also(self, ev: "Evaluator", model: Model, node: "Node") -> Meaning | None:
         """A key of an object is that of the type wanted there; a bare name in a pattern or object is two things."""
         parent = node.parent
         own = model.by_name_byte[node.start_byte]
@@ -518,7 +518,7 @@ class TypeScript(LanguageRules):
 
     # Expressions
 
-    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def special(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         """`this`, functions and objects as they are written, casts, `require`."""
         kind = node.type
         if kind in {"this", "super"}:
@@ -548,7 +548,7 @@ class TypeScript(LanguageRules):
             return outside("None")
         return None
 
-    def _this(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", *, above: bool) -> Values:
+    def _this(self, ev: "Evaluator", model: Model, node: "Node", *, above: bool) -> Values:
         scope: Scope | None = model.scope_at(node.start_byte)
         while scope is not None and scope.kind != "class":
             owner = scope.owner
@@ -563,7 +563,7 @@ class TypeScript(LanguageRules):
             return UNKNOWN
         return one(Instance(scope.owner, (), above=above))
 
-    def _special_call(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+    def _special_call(self, ev: "Evaluator", model: Model, node: "Node") -> Values | None:
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if function is None or arguments is None:
             return None
@@ -584,7 +584,7 @@ class TypeScript(LanguageRules):
             return ev.infer(model, given[0])
         return None
 
-    def _item(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _item(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         holder, index = node.child_by_field_name("object"), node.child_by_field_name("index")
         if holder is None or index is None:
             return UNKNOWN
@@ -594,9 +594,7 @@ class TypeScript(LanguageRules):
         found = [self.items_of(ev, one(value)) if isinstance(value, Outside) else UNKNOWN for value in values]
         return union(found)
 
-    def outside_call(
-        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
-    ) -> Values:
+    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[Node]", model: Model) -> Values:
         """Also what `map` gives."""
         method = called.name.rpartition(".")[2]
         if called.name == "Function" and called.arguments:
@@ -605,7 +603,7 @@ class TypeScript(LanguageRules):
             return outside("list", ev.called(model, ev.infer(model, arguments[0]), []))
         return super().outside_call(ev, called, arguments, model)
 
-    def narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
+    def narrowed(self, ev: "Evaluator", model: Model, node: "Node", values: Values) -> Values:
         """Of several types those that the conditions around a place leave: `x.kind === "a"`, its `case`, `instanceof`."""
         found, text = values, model.text(node)
         is_assigned: bool | None = None
@@ -621,7 +619,7 @@ class TypeScript(LanguageRules):
         return found
 
     @staticmethod
-    def _is_assigned(ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> bool:
+    def _is_assigned(ev: "Evaluator", model: Model, node: "Node") -> bool:
         """Whether a name is set anew where it is seen, or a member in the functions around: then what was tested may be gone."""
         root = node
         while (inner := root.child_by_field_name("object")) is not None:
@@ -642,9 +640,7 @@ class TypeScript(LanguageRules):
         )
 
     @staticmethod
-    def _fits(
-        ev: "Evaluator", model: Model, value: object, text: str, tested: "tree_sitter.Node", given: "tree_sitter.Node"
-    ) -> bool | None:
+    def _fits(ev: "Evaluator", model: Model, value: object, text: str, tested: "Node", given: "Node") -> bool | None:
         """Whether a value fulfils a comparison of it or of a member of it; None where that is not known."""
         if not isinstance(value, Instance):
             return None
@@ -664,15 +660,15 @@ class TypeScript(LanguageRules):
 
     # Types that are wanted
 
-    def expected_class(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def expected_class(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         """The types of the project that an object as it is written is to be of."""
         return frozenset(value for value in self.expected(ev, model, node) if isinstance(value, Instance))
 
-    def expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def expected(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         """What the place of an expression wants it to be."""
         return ev.once(("expected", model.path, node.id), partial(self._expected, ev, model, node), UNKNOWN)
 
-    def _expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _expected(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         """No values only where it is certain that nothing is wanted: a key of an object there is no other's."""
         parent = node.parent
         while parent is not None and _is_chosen_in(parent):
@@ -705,7 +701,7 @@ class TypeScript(LanguageRules):
             return self._expected_return(ev, model, parent)
         return UNKNOWN
 
-    def _expected_return(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+    def _expected_return(self, ev: "Evaluator", model: Model, node: "Node") -> Values:
         scope = model.scope_at(node.start_byte).around("function")
         function = model.nameless_at.get(node.byte_range) or (scope.owner if scope else None)
         if function is None:
@@ -718,7 +714,7 @@ class TypeScript(LanguageRules):
             return (ev.called(model, known, []) if known else NO_VALUES) | (wanted & UNKNOWN)
         return UNKNOWN if function.scope.owner is not None and function.scope.owner.node.type == "object" else NO_VALUES
 
-    def _expected_argument(self, ev: "Evaluator", model: Model, call: "tree_sitter.Node", index: int) -> Values:
+    def _expected_argument(self, ev: "Evaluator", model: Model, call: "Node", index: int) -> Values:
         function = call.child_by_field_name("function") or call.child_by_field_name("constructor")
         arguments, types = (call.child_by_field_name(field) for field in ("arguments", "type_arguments"))
         if function is None or arguments is None:
@@ -780,7 +776,7 @@ class TypeScript(LanguageRules):
         index = node.parent.named_children.index(node) if node is not None and node.parent is not None else 0
         return self._given(ev, one_.model, function.node, index)
 
-    def _given(self, ev: "Evaluator", model: Model, function: "tree_sitter.Node", index: int) -> Values:
+    def _given(self, ev: "Evaluator", model: Model, function: "Node", index: int) -> Values:
         found = []
         if function.type == "method_definition":
             holder = function.parent
@@ -812,9 +808,7 @@ class TypeScript(LanguageRules):
             node, parent = parent, parent.parent
         return self._piece(ev, one_.model, node, parent, one_.name)
 
-    def _piece(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", parent: "tree_sitter.Node | None", name: str
-    ) -> Values:
+    def _piece(self, ev: "Evaluator", model: Model, node: "Node", parent: "Node | None", name: str) -> Values:
         if parent is None:
             return UNKNOWN
         if parent.type == "array_pattern":
@@ -833,7 +827,7 @@ class TypeScript(LanguageRules):
             for value in values
         )
 
-    def _pattern(self, ev: "Evaluator", model: Model, pattern: "tree_sitter.Node") -> Values:
+    def _pattern(self, ev: "Evaluator", model: Model, pattern: "Node") -> Values:
         """What a whole pattern is given."""
         parent = pattern.parent
         node = pattern
@@ -859,9 +853,7 @@ class TypeScript(LanguageRules):
 
     # Types
 
-    def special_type(
-        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
-    ) -> Values | None:
+    def special_type(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         """`this`, `typeof`, object and function types, members of types."""
         kind = node.type
         if kind in {"this_type", "this"}:
@@ -934,7 +926,7 @@ class TypeScript(LanguageRules):
             found.append(self.as_type(ev.denoted(one.model, default, env)))
         return tuple(found)
 
-    def _looked_up(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values:
+    def _looked_up(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values:
         """`T["name"]`, `T[number]`; of `T[K]` nothing is known."""
         holder, key = node.named_children
         values = self.as_type(ev.denoted(model, holder, env))
@@ -946,14 +938,12 @@ class TypeScript(LanguageRules):
         """Its own; of an object's type, which has none, those around it."""
         return list(_type_parameters(one.scope)) if one.node.type == "object_type" else super().parameters(ev, one)
 
-    def call_of_instance(
-        self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]"
-    ) -> Values:
+    def call_of_instance(self, ev: "Evaluator", model: Model, value: Instance, given: "list[Node]") -> Values:
         """What the signatures in its type give."""
         call = Call(model, given)
         return union(ev.returns(each, value, call) for each in _signatures(ev, value)) or UNKNOWN
 
-    def _generic(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values | None:
+    def _generic(self, ev: "Evaluator", model: Model, node: "Node", env: "Environment") -> Values | None:
         name, given = node.child_by_field_name("name"), node.child_by_field_name("type_arguments")
         if name is None or given is None or not given.named_children:
             return UNKNOWN
@@ -1003,7 +993,7 @@ class JavaScript(TypeScript):
     queries: ClassVar[Sequence[str]] = ("javascript", "javascript_own")
 
 
-def _declared_this(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
+def _declared_this(function: "Node") -> "Node | None":
     """The type of a function's parameter `this`."""
     parameters = function.child_by_field_name("parameters")
     first = parameters.named_children[0] if parameters is not None and parameters.named_children else None
@@ -1011,7 +1001,7 @@ def _declared_this(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
     return first.child_by_field_name("type") if first is not None and is_this else None
 
 
-def _augments(declaration: "tree_sitter.Node") -> bool:
+def _augments(declaration: "Node") -> bool:
     """Whether it is added to another module: `declare module "other" { … }`."""
     block = (
         declaration.parent.parent
@@ -1045,7 +1035,7 @@ def _line(ev: "Evaluator", value: Class | Instance) -> list[Declaration]:
     return [base.declaration for base in ev.line_of_descent(value) if isinstance(base, Class)]
 
 
-def _inner(node: "tree_sitter.Node | None") -> "tree_sitter.Node | None":
+def _inner(node: "Node | None") -> "Node | None":
     """What is in brackets."""
     while node is not None and node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[0]
@@ -1080,22 +1070,22 @@ def _assigned(ev: "Evaluator", model: Model, scope: Scope, name: str) -> frozens
     return frozenset(found)
 
 
-def _is_chosen_in(parent: "tree_sitter.Node") -> bool:
+def _is_chosen_in(parent: "Node") -> bool:
     """Whether of a part of an expression is wanted what is wanted of the whole."""
     operator = parent.child_by_field_name("operator") if parent.type == "binary_expression" else None
     return parent.type in _PASSING_ON or (operator is not None and operator.type in _CHOOSING)
 
 
-def _is_beside(pattern: "tree_sitter.Node", node: "tree_sitter.Node") -> bool:
+def _is_beside(pattern: "Node", node: "Node") -> bool:
     """Whether a part of a pattern is nothing that is set: a key, what is taken where nothing is there."""
     return fills(pattern, "key", node) or fills(pattern, "right", node)
 
 
-Comparison: TypeAlias = "tuple[tree_sitter.Node, tree_sitter.Node, bool]"
+Comparison: TypeAlias = "tuple[Node, Node, bool]"
 """What is compared, with what, and whether they are the same."""
 
 
-def _comparisons(ev: "Evaluator", node: "tree_sitter.Node") -> Iterator[Comparison]:
+def _comparisons(ev: "Evaluator", node: "Node") -> Iterator[Comparison]:
     """The comparisons whose outcome is known where something stands."""
     child, parent = node, node.parent
     while parent is not None and not ev.late:
@@ -1117,7 +1107,7 @@ def _comparisons(ev: "Evaluator", node: "tree_sitter.Node") -> Iterator[Comparis
         child, parent = parent, parent.parent
 
 
-def _parts(condition: "tree_sitter.Node | None", *, holds: bool) -> Iterator[Comparison]:
+def _parts(condition: "Node | None", *, holds: bool) -> Iterator[Comparison]:
     """The single comparisons of a condition that are known where the whole is."""
     node = _inner(condition)
     operator = node.child_by_field_name("operator") if node is not None else None
@@ -1137,7 +1127,7 @@ def _parts(condition: "tree_sitter.Node | None", *, holds: bool) -> Iterator[Com
         yield left, right, not holds
 
 
-def _case(case: "tree_sitter.Node") -> Iterator[Comparison]:
+def _case(case: "Node") -> Iterator[Comparison]:
     """What a case says of what is switched on, unless the one before may go on in it."""
     before = case.prev_named_sibling
     switch = case.parent.parent if case.parent is not None else None
@@ -1147,7 +1137,7 @@ def _case(case: "tree_sitter.Node") -> Iterator[Comparison]:
         yield tested, label, True
 
 
-def _leaves(node: "tree_sitter.Node | None") -> bool:
+def _leaves(node: "Node | None") -> bool:
     """Whether what is behind a statement is not reached from it."""
     while node is not None and node.type in {"statement_block", "switch_case"} and node.named_children:
         node = node.named_children[-1]
@@ -1159,7 +1149,7 @@ def _leaves(node: "tree_sitter.Node | None") -> bool:
     }
 
 
-def _literals(model: Model, node: "tree_sitter.Node | None") -> set[str]:
+def _literals(model: Model, node: "Node | None") -> set[str]:
     """The texts that a type allows; none where it allows more."""
     found: set[str] = set()
     pending = [] if node is None else [node]
@@ -1183,7 +1173,7 @@ def _type_parameters(scope: Scope | None) -> Iterator[BoundSymbol]:
         scope = scope.parent
 
 
-def _mapped_type(model: Model, node: "tree_sitter.Node") -> "tree_sitter.Node | None":
+def _mapped_type(model: Model, node: "Node") -> "Node | None":
     """The type whose members `{[K in keyof T]: T[K]}` has."""
     signature = node.named_children[-1] if node.named_children else node
     clause = signature.named_children[0] if signature.type == "index_signature" else node
@@ -1199,7 +1189,7 @@ def _is_short(one_: Declaration) -> bool:
     return one_.name_node.type == "shorthand_property_identifier"
 
 
-def _required(model: Model, name: "tree_sitter.Node") -> str | None:
+def _required(model: Model, name: "Node") -> str | None:
     """The module of `const {name} = require("module")`."""
     pattern = name.parent
     if pattern is not None and pattern.type == "pair_pattern":
@@ -1211,13 +1201,13 @@ def _required(model: Model, name: "tree_sitter.Node") -> str | None:
     return model.text(value)[len("require(") : -1].strip("'\"` ")
 
 
-def _statement(node: "tree_sitter.Node | None") -> "tree_sitter.Node | None":
+def _statement(node: "Node | None") -> "Node | None":
     while node is not None and node.type not in {"import_statement", "export_statement"}:
         node = node.parent
     return node
 
 
-def _source(model: Model, statement: "tree_sitter.Node") -> str | None:
+def _source(model: Model, statement: "Node") -> str | None:
     source = statement.child_by_field_name("source")
     if source is None:
         clause = next((child for child in statement.named_children if child.type == "import_require_clause"), None)
@@ -1315,7 +1305,7 @@ def _in_package(package: tuple[str, str], rest: str) -> Iterator[str]:
     yield from (joined(folder, part) for part in ("src/index", "src", "index", main, "lib/index") if part)
 
 
-def _parameter_at(function: "tree_sitter.Node", index: int) -> "tree_sitter.Node | None":
+def _parameter_at(function: "Node", index: int) -> "Node | None":
     parameters = function.child_by_field_name("parameters")
     if parameters is None:
         return None
@@ -1328,7 +1318,7 @@ def _parameter_at(function: "tree_sitter.Node", index: int) -> "tree_sitter.Node
     return last if last is not None and last.named_children[0].type == "rest_pattern" else None
 
 
-def _returns(body: "tree_sitter.Node") -> "list[tree_sitter.Node]":
+def _returns(body: "Node") -> "list[Node]":
     found, pending = [], [body]
     while pending:
         node = pending.pop()
