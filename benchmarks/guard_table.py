@@ -61,8 +61,8 @@ GUARDS = (
     Guard(
         "the tree at the commit",
         REVIEW,
-        '    if strays:\n        raise Rejected(\n            "failures.PRE_COMMIT',
-        '    if False:\n        raise Rejected(\n            "failures.PRE_COMMIT',
+        '    if strays:\n        raise rejected_paths("failures.PRE_COMMIT',
+        '    if False:\n        raise rejected_paths("failures.PRE_COMMIT',
         "after_the_receipt",
     ),
     Guard(
@@ -206,22 +206,22 @@ GUARDS = (
     Guard(
         "a write check of every changed file",
         DISPATCH,
-        "    if files:\n        raise Rejected(",
-        "    if False:\n        raise Rejected(",
+        "    if files:\n        raise rejected_paths(",
+        "    if False:\n        raise rejected_paths(",
         "check_of_one_file_used_for_another",
     ),
     Guard(
         "a review a round",
         DISPATCH,
-        "    return state.marks.round if place.phase is Phase.PRE_COMMIT else 0",
-        "    return 0",
+        "turn.calls(turn.state.marks.round if place.phase is Phase.PRE_COMMIT else 0)",
+        "turn.calls(0)",
         "review_of_the_round_before",
     ),
     Guard(
         "a write check where all is skipped",
         DISPATCH,
-        "    if files:\n        raise Rejected(",
-        "    if files and any(item.status is not ItemStatus.SKIPPED for item in payload.checklist):\n        raise Rejected(",
+        "    if files:\n        raise rejected_paths(",
+        "    if files and any(item.status is not ItemStatus.SKIPPED for item in payload.checklist):\n        raise rejected_paths(",
         "everything_skipped",
     ),
     Guard(

@@ -22,9 +22,8 @@ SERVER_WRITES = (*EXCLUDED, "agreements", "context.yml")
 
 def is_written(path: str) -> bool:
     """Whether a relative path is, or lies below, what a server writes: that of the project or of one that lies within it."""
-    return FOLDER in path and any(
-        above == FOLDER and name in SERVER_WRITES for above, name in pairwise(path.split("/"))
-    )
+    pairs = pairwise(path.split("/")) if FOLDER in path else ()
+    return any(above == FOLDER and name in SERVER_WRITES for above, name in pairs)
 
 
 def home_of(root: str) -> str:

@@ -14,7 +14,7 @@ from code_intel_server.contract import AnyOf, Contract, RequiredTool
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import LOOKUPS
-from code_intel_server.flow.checks.judgement import WRITE_CHECK, list_of_paths, unchecked
+from code_intel_server.flow.checks.judgement import WRITE_CHECK, rejected_paths, unchecked
 from code_intel_server.flow.payloads import (
     SHAPE_REFUSALS,
     Payload,
@@ -256,7 +256,7 @@ def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tup
         return required if state.tasks else ()  # without a plan that is what has to be reported
     files = unchecked(state, turn.ports, turn.now)
     if files:
-        raise Rejected("failures.READY.write_not_checked", details={"unchecked": [*files]}, files=list_of_paths(files))
+        raise rejected_paths("failures.READY.write_not_checked", "unchecked", files)
     skipped = bool(payload.checklist) and all(item.status is ItemStatus.SKIPPED for item in payload.checklist)
     return required if not turn.now and not skipped else tuple(tool for tool in required if tool != WRITE_CHECK)
 

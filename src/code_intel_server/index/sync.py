@@ -172,9 +172,7 @@ class Synchroniser:
 
     def _below_source_dirs(self, path: str) -> bool:
         dirs = self._settings.source_dirs
-        return not dirs or any(
-            folder in {".", ""} or path == folder or path.startswith(f"{folder}/") for folder in dirs
-        )
+        return not dirs or any(one in {".", "", path} or path.startswith(f"{one}/") for one in dirs)
 
     # Doing
 

@@ -80,9 +80,8 @@ def _case(suite: Xml.Element, case: Case, verdict: Verdict) -> None:
     elif case.outcome is not CaseOutcome.PASSED:
         excused = case.id in {*verdict.receipt.flaky, *verdict.receipt.failing_before}
         if excused:
-            Xml.SubElement(
-                element, "skipped", message="flaky" if case.id in verdict.receipt.flaky else "failing before"
-            )
+            why = "flaky" if case.id in verdict.receipt.flaky else "failing before"
+            Xml.SubElement(element, "skipped", message=why)
         else:
             _fail(element, case.outcome.value, case.message)
 

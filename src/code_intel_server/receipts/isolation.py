@@ -103,9 +103,8 @@ def _confines() -> bool:
         outside = [*place.private, folder, place.top, Path("/dev/shm"), Path("/")]  # noqa: S108 - nothing is to be there
         argv = ["sh", "-c", _PROBE, "sh", str(results), name, *map(str, outside)]
         done = process.run(place.command(argv, ".", results), cwd=Path("/"), timeout=_PROBE_SECONDS)
-        written = [
-            one / name for one in outside if os.path.lexists(one / name)
-        ]  # False where it may not be looked into
+        # False where it may not be looked into.
+        written = [one / name for one in outside if os.path.lexists(one / name)]
         for one in written:
             one.unlink()
         inside = results.read_text(encoding="utf-8").split()

@@ -74,10 +74,9 @@ def under_new_path(id_: str, renamed: Mapping[str, str]) -> str:
 
 def under_new_paths(run: SuiteRun, renamed: Mapping[str, str]) -> SuiteRun:
     """A run of before with the tests of renamed files as they are called now."""
-    cases = (
-        replace(one, id=under_new_path(one.id, renamed), unit=renamed.get(one.unit, one.unit)) for one in run.cases
-    )
-    unbuilt = {renamed.get(unit, unit): why for unit, why in run.unbuilt.items()}
+    new = renamed.get
+    cases = (replace(one, id=under_new_path(one.id, renamed), unit=new(one.unit, one.unit)) for one in run.cases)
+    unbuilt = {new(unit, unit): why for unit, why in run.unbuilt.items()}
     return replace(run, cases=tuple(cases), unbuilt=unbuilt)
 
 

@@ -150,9 +150,8 @@ def _is_of(case: Case, path: str, named: re.Pattern[str]) -> bool:
         folder = path.rpartition("/")[0]
         inside = not folder or case.unit.endswith(f"/{folder}")
         return inside and named.fullmatch(case.id.partition(":")[2]) is not None
-    said = (
-        case.id.removeprefix(path) if case.id.startswith(path) else case.id.rpartition(".")[2]
-    )  # unittest's has a module
+    # unittest's has a module.
+    said = case.id.removeprefix(path) if case.id.startswith(path) else case.id.rpartition(".")[2]
     return case.unit == path and named.search(said) is not None
 
 

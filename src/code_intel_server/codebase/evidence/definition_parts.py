@@ -137,9 +137,7 @@ def _only_declares(item: OutlineDefinition) -> bool:
 def fault_names(items: Iterable[OutlineDefinition]) -> set[str]:
     """Types that are exceptions: by the name of a base, followed through the file, or by their own where they have a base."""
     bases = {item.name: _bases(item) for item in items if item.kind.is_type}
-    faults = {
-        name for name, above in bases.items() if above and (_FAULT.search(name) or any(map(_FAULT.search, above)))
-    }
+    faults = {name for name, above in bases.items() if above and any(map(_FAULT.search, (name, *above)))}
     while more := {name for name, above in bases.items() if above & faults} - faults:
         faults |= more
     return faults

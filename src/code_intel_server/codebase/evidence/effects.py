@@ -259,9 +259,7 @@ class _Walk:
             outer = _wrapping(node)
             mark = bisect_left(self.found.tokens, outer.start_byte, key=lambda token: token.byte)
             self.found.tokens[mark:] = [token._replace(stub=True) for token in self.found.tokens[mark:]]
-            begin = min(
-                (part.start_byte for part in body), default=item.body.start_byte if item.body else node.end_byte
-            )
+            begin = min((one.start_byte for one in body), default=item.body.start_byte if item.body else node.end_byte)
             lines = outer.start_point.row + 1, last_line(node)
             self.found.hollow.append(Hollow(*lines, item.name_node.start_byte, begin, self._overrides(item)))
 

@@ -65,6 +65,12 @@ def list_of_paths(paths: Iterable[str]) -> str:
     return ", ".join(ordered[:NAMED_AT_MOST]) + more
 
 
+def rejected_paths(key: str, name: str, paths: Iterable[str]) -> Rejected:
+    """A refusal for some paths: `name` has them all in its details, its words as many as a message names."""
+    ordered = sorted(paths)
+    return Rejected(key, details={name: [*ordered]}, files=list_of_paths(ordered))
+
+
 def missing_files(evidence: Evidence, names: Iterable[str]) -> list[str]:
     """Those of `names` that are neither a regular file nor a link inside the project."""
     return [name for name in names if not files_named(evidence, name)]
@@ -209,7 +215,7 @@ def refuse_unexplored(
     """Raise Rejected(key) for changes since the last judgement outside the writable set."""
     strays = unexplored(state, ports, state.trees.judged, now, left)
     if strays:
-        raise Rejected(key, details={"unexplored": [*strays]}, files=list_of_paths(strays))
+        raise rejected_paths(key, "unexplored", strays)
 
 
 def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:

@@ -13,7 +13,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.authors import keep_waivers
-from code_intel_server.flow.checks.judgement import Judge, left_by_runs, list_of_paths
+from code_intel_server.flow.checks.judgement import Judge, left_by_runs, list_of_paths, rejected_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import reworked, undone
@@ -151,11 +151,7 @@ def _refuse_unreviewed(turn: Turn[CommitPayload], request: CommitRequest, review
     changes = turn.ports.tree.changes(reviewed, now) if reviewed != now else ()
     moved = {change.path for change in changes} & {*request.keep}
     if moved:
-        raise Rejected(
-            "failures.PRE_COMMIT.changed_meanwhile",
-            details={"changed": sorted(moved)},
-            files=list_of_paths(sorted(moved)),
-        )
+        raise rejected_paths("failures.PRE_COMMIT.changed_meanwhile", "changed", moved)
 
 
 def _reverted(
@@ -390,9 +386,7 @@ def quality_review(turn: Turn[QualityPayload]) -> Outcome:
     now = ports.tree.snapshot()
     if now != state.trees.committed:
         strays = [change.path for change in ports.tree.changes(state.trees.committed, now)]
-        raise Rejected(
-            "failures.QUALITY_REVIEW.tree_changed", details={"changed": [*strays]}, files=list_of_paths(strays)
-        )
+        raise rejected_paths("failures.QUALITY_REVIEW.tree_changed", "changed", strays)
     return Outcome(Event.CLEAN)
 
 
@@ -456,7 +450,7 @@ def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[
         return notes
     strays = _not_in(turn, by_hand.commits[-1], now)
     if strays and ports.proofs.would_run(state.session_id):
-        raise Rejected("failures.MERGE.uncommitted", details={"changed": sorted(strays)}, files=list_of_paths(strays))
+        raise rejected_paths("failures.MERGE.uncommitted", "changed", strays)
     if strays:
         notes = (*notes, Note("warnings.merged_beside", {"files": list_of_paths(strays)}))
     if state.receipt is not None and state.receipt.tree == now:

@@ -15,6 +15,7 @@ from code_intel_server.flow.checks.judgement import (
     paths_of,
     refuse_uncommitted_within,
     refuse_unexplored,
+    rejected_paths,
     take_looked_at,
     unwritable,
 )
@@ -124,9 +125,7 @@ def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> frozenset[str]:
     if early and state.head_at_start:
         early &= paths_of(tree.changes(tree.head_snapshot(state.head_at_start), now))
     if early:
-        raise Rejected(
-            "failures.READY.changes_before_ready", details={"changed": sorted(early)}, files=list_of_paths(early)
-        )
+        raise rejected_paths("failures.READY.changes_before_ready", "changed", early)
     return frozenset(touched)
 
 

@@ -7,7 +7,7 @@ from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, 
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.checks.judgement import left_by_runs, list_of_paths, paths_of, refuse_within, unexplored
+from code_intel_server.flow.checks.judgement import left_by_runs, paths_of, refuse_within, rejected_paths, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
@@ -39,15 +39,11 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str, ado
     decisions = {path: ReviewedFile(path=path) for path in review.committed} | decisions
     missing = [path for path in changed if path not in decisions and path not in own]
     if missing:
-        raise Rejected(
-            "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=list_of_paths(missing)
-        )
+        raise rejected_paths("failures.PRE_COMMIT.files_not_reviewed", "missing", missing)
     strays = unexplored(turn.state, turn.ports, turn.state.trees.judged, now, own)
     strays = [path for path in strays if path in decisions and decisions[path].decision == "keep"]
     if strays:
-        raise Rejected(
-            "failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=list_of_paths(strays)
-        )
+        raise rejected_paths("failures.PRE_COMMIT.unexplored_changes", "unexplored", strays)
     _require_reasons(turn, changed, decisions, review.committed)
     refuse_within(
         (changed[path] for path, entry in decisions.items() if entry.decision != "leave"),

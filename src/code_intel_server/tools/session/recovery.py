@@ -63,9 +63,8 @@ def idle_worktrees(services: ProjectServices) -> list[Path]:
     if not (services.project.folder / WORKTREES).is_dir() or isinstance(git := services.git, str):
         return []
     mine = [one for one in session_worktrees(git) if home_of(one[1]) == str(services.root)]
-    roots = (
-        (record, Path(path) / git.at.prefix) for record, path in sorted(mine, key=lambda one: one[1], reverse=True)
-    )
+    newest = sorted(mine, key=lambda one: one[1], reverse=True)
+    roots = ((record, Path(path) / git.at.prefix) for record, path in newest)
     return [
         root
         for record, root in roots

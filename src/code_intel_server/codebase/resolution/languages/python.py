@@ -321,9 +321,8 @@ class Python(LanguageRules):
             return Meaning(outside=f"{value.name}({name})")
         if isinstance(value, Class):
             made = ev.member(value, "__init__")
-            found = [
-                self._parameter(ev, Function(one_), name) for symbol in made.symbols for one_ in symbol.declarations
-            ]
+            ways = (one_ for symbol in made.symbols for one_ in symbol.declarations)
+            found = [self._parameter(ev, Function(one_), name) for one_ in ways]
             known = [meant for meant in found if meant.symbols]
             return Meaning.of(known) if known else ev.member(value, name)
         if isinstance(value, Function) and value.declaration.inner is not None:

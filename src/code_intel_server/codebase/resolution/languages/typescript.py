@@ -735,9 +735,8 @@ class TypeScript(LanguageRules):
                     self._argument(ev, one_, index, seen, made_for) for symbol in made for one_ in symbol.declarations
                 ] or [UNKNOWN]
             elif isinstance(value, Instance):
-                found += [self._argument(ev, one_, index, value, made_for) for one_ in _signatures(ev, value)] or [
-                    UNKNOWN
-                ]
+                some = [self._argument(ev, one_, index, value, made_for) for one_ in _signatures(ev, value)]
+                found += some or [UNKNOWN]
             elif isinstance(value, Function):
                 symbol = value.declaration.scope.symbols.get(value.declaration.name) if value.declaration.name else None
                 every = (
@@ -790,9 +789,8 @@ class TypeScript(LanguageRules):
             if isinstance(value, Outside) and value.name == "Callback" and index == 0:
                 found.append(value.arguments[0])
             elif isinstance(value, Function):
-                found.append(
-                    self._argument(ev, value.declaration, index, value.receiver, Call(model, bound=value.bound))
-                )
+                made = Call(model, bound=value.bound)
+                found.append(self._argument(ev, value.declaration, index, value.receiver, made))
             elif isinstance(value, Instance):
                 found += [self._argument(ev, each, index, value, Call(model)) for each in _signatures(ev, value)]
         return union(found) or UNKNOWN
