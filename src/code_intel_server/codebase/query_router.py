@@ -202,7 +202,7 @@ def _with_names(explorer: Explorer, asked: _Asked, meant: LookupStep, limit: int
 def _styles(explorer: Explorer, text: str) -> tuple[str, ...]:
     """The classes and ids that a question names and a style sheet has: `.gitignore`, `.NET` and `#include` are written alike."""
     unquoted = _QUOTED.sub(lambda found: f" {found[3] or ''} ", text)
-    named = dict.fromkeys(found[0] for found in _STYLE.finditer(unquoted) if not _is_ending(found[0]))
+    named = dict.fromkeys(found[0] for found in _STYLE.finditer(unquoted) if language_of(f"x{found[0]}") is None)
     return tuple(
         name
         for name in [*named][:_MOST_STYLES]
@@ -248,10 +248,6 @@ def _take_apart(text: str, styles: tuple[str, ...] = ()) -> _Asked:
 
 def _is_symbol(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z_$~][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?", text) is not None
-
-
-def _is_ending(text: str) -> bool:
-    return language_of(f"x{text}") is not None
 
 
 def _is_path(text: str) -> bool:

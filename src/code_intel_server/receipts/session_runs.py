@@ -25,7 +25,7 @@ from code_intel_server.receipts.results import across
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git.repository import Git
 from code_intel_server.workspace.project.config import Config, VerifyCommand
-from code_intel_server.workspace.proofs import Judged, ProofRequest
+from code_intel_server.workspace.proofs import Check, Judged, ProofRequest, Say
 from code_intel_server.workspace.state.signature import BadSignature, signed, verified
 from code_intel_server.workspace.values import Change, CommandRun, ProofStatus, SeenTests
 
@@ -194,15 +194,13 @@ class SessionRuns:
         with contextlib.suppress(RuntimeError):  # no more threads: the verdict makes them
             threading.Thread(target=work, name="runs-ahead", daemon=True).start()
 
-    def judge(self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
+    def judge(self, asked: ProofRequest, say: Say, check: Check) -> Judged:
         """Make the runs of a change, or take what they showed the last time; see `workspace.proofs.Suites`."""
         if asked != self._ahead:
             self._ahead_stop.set()
         return self._judge(asked, say, check)
 
-    def _judge(
-        self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None], *, ahead: bool = False
-    ) -> Judged:
+    def _judge(self, asked: ProofRequest, say: Say, check: Check, *, ahead: bool = False) -> Judged:
         chosen = tuple(one for one in asked.commands if runs_tests(one))
         if not chosen:
             return Judged(tests=SeenTests(only_status=True) if asked.commands else None)
@@ -226,8 +224,8 @@ class SessionRuns:
         chosen: Sequence[VerifyCommand],
         base: str,
         tree: str,
-        say: Callable[[str], None],
-        check: Callable[[], None],
+        say: Say,
+        check: Check,
         *,
         ahead: bool,
     ) -> Judged:
@@ -265,9 +263,7 @@ class SessionRuns:
             self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
         return Judged(dict(zip(chosen, runs, strict=False)), seen)
 
-    def beside(
-        self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]
-    ) -> tuple[VerifyCommand, ...]:
+    def beside(self, asked: ProofRequest, say: Say, check: Check) -> tuple[VerifyCommand, ...]:
         """Run in clean checkouts what runs no tests, and passed in the project's folder; see `workspace.proofs.Suites`.
 
         Only exit statuses count, the base's only where the change fails. Where no checkout can be had, nothing is known.
@@ -320,7 +316,7 @@ class SessionRuns:
                 self._file(session_id, kind).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _saying(self, session_id: str) -> Iterator[Callable[[str], None]]:
+    def _saying(self, session_id: str) -> Iterator[Say]:
         """Says what runs in a file that `status --watch` reads, as long as it does."""
         file = self._file(session_id, "now")
 
@@ -365,9 +361,7 @@ def _is_test_script(name: str) -> bool:
     return bool(_RUN_TESTS.match(name)) or (words[-1] == "sh" and not {"test", "tests"}.isdisjoint(words))
 
 
-def _notary(
-    git: Git, config: Config, commands: Sequence[VerifyCommand], tell: Callable[[str], None], check: Callable[[], None]
-) -> Notary:
+def _notary(git: Git, config: Config, commands: Sequence[VerifyCommand], tell: Say, check: Check) -> Notary:
     limit, borrow = config.verify_limit or None, config.borrowed_folders
     return Notary(git, commands, limit=limit, borrow=borrow, tell=tell, check=check, mutants=config.verify_mutants)
 

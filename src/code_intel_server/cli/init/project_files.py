@@ -52,7 +52,8 @@ def planned_files(
             files.setdefault(path, PlannedFile(path, text))
     for client in clients:
         if client.rules not in files and not any((root / name).exists() for name in _RULES if name not in ours):
-            files[client.rules] = PlannedFile(client.rules, _text(_rules_template(client)))
+            of = client if client is CLAUDE else CODEX  # all others share one text
+            files[client.rules] = PlannedFile(client.rules, _text(f"{of.name}/{Path(client.rules).name}"))
     return [*files.values()]
 
 
@@ -65,11 +66,6 @@ def _scaffold(config: dict[str, Any]) -> Iterator[PlannedFile]:
             for key, value in config.items():
                 text = merging.with_member(text, (key,), value)
         yield PlannedFile(f"{FOLDER}/{name}", text)
-
-
-def _rules_template(client: Client) -> str:
-    """The text for the project's rules: Claude's, or the one that all others share."""
-    return f"{client.name if client is CLAUDE else CODEX.name}/{Path(client.rules).name}"
 
 
 def config_path(root: Path, file: ClientFile) -> str:

@@ -117,10 +117,7 @@ def _covered(pattern: str) -> Callable[[str], bool]:
 
 
 def _require_reasons(
-    turn: Turn[CommitPayload],
-    changed: dict[str, Change],
-    decisions: dict[str, ReviewedFile],
-    committed: frozenset[str],
+    turn: Turn[CommitPayload], changed: dict[str, Change], decisions: dict[str, ReviewedFile], committed: frozenset[str]
 ) -> None:
     state, ports = turn.state, turn.ports
     kept = {path for path, entry in decisions.items() if entry.decision == "keep"}
