@@ -14,15 +14,13 @@ def explored(stage: Stage, **flags: object) -> None:
 
 def test_exploration_with_tools_that_were_only_named(stage: Stage) -> None:
     """Stopped by: the ledger; the server counts the calls it answered itself."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.refused("at least 2 distinct tools", **exploration("app.py"))
 
 
 def test_one_tool_called_twice_under_two_names(stage: Stage) -> None:
     """Stopped by: the ledger counts distinct tools by their real names."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.call("search_text", patterns="main")
     stage.call("search_text", patterns="helper")
     claims = {**exploration("app.py"), "tools_used": ["search_text", "mcp__code-intel__search_text", "get_symbols"]}
@@ -31,8 +29,7 @@ def test_one_tool_called_twice_under_two_names(stage: Stage) -> None:
 
 def test_calls_that_failed_do_not_count(stage: Stage) -> None:
     """Stopped by: a refused or failed call is no line of the ledger that counts."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.call("search_text", patterns="(")
     stage.call("get_symbols", path="nowhere.py")
     stage.refused("at least 2 distinct tools", **exploration("app.py"))
@@ -42,8 +39,7 @@ def test_calls_of_an_earlier_session_do_not_count(stage: Stage) -> None:
     """Stopped by: every session has a ledger of its own."""
     explored(stage)
     stage.call("start_session", flags={"clean": True})
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.refused("at least 2 distinct tools", **exploration("app.py"))
 
 
@@ -156,8 +152,7 @@ def test_a_quote_that_the_user_never_said(stage: Stage) -> None:
 
 def test_files_explored_that_do_not_exist(stage: Stage) -> None:
     """Stopped by: every explored file must exist inside the project."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.call("search_text", patterns="main")
     stage.call("get_symbols", path="app.py")
     stage.refused("not in the project: core.py", **exploration("core.py"))
@@ -230,9 +225,7 @@ def test_a_changed_file_left_out_of_the_review(stage: Stage) -> None:
     stage.planned("app.py", "lib.py")
     stage.edit()
     stage.edit("lib.py", "LIMIT = 99\n\n\ndef other():\n    return LIMIT\n")
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     payload = stage.commit()
     stage.refused("not reviewed: lib.py", **{**payload, "reviewed_files": ["app.py"]})
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.stage import APP, APP_DONE, Stage, plan, report, verdict
+from tests.e2e.stage import APP, APP_DONE, Stage, plan, report
 
 EVIL = "def main():\n    return 666\n"
 
@@ -79,9 +79,7 @@ def test_what_the_user_hides_from_git_is_committed_with_the_work(stage: Stage, m
     stage.edit()
     stage.cheat()
     stage.edit("lib.py", stage.read("lib.py").replace("10", "11"))
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     answer = stage.accepted(**stage.commit())
     assert "which the review did not show: lib.py" in answer["warning"]
     assert "Code-Intel-Unreviewed: lib.py" in stage.git("log", "-1", "--format=%B")
@@ -274,9 +272,7 @@ def half_of_it(stage: Stage) -> tuple[str, str, str]:
     both = APP_DONE.replace("value + 1", "value + 2")
     stage.planned()
     stage.edit(text=both)
-    stage.accepted(**report())
-    stage.accepted(summary="All tasks are done.")
-    stage.accepted(**verdict())
+    stage.finished()
     stage.accepted(**stage.commit())
     stage.write("app.py", APP_DONE)
     stage.git("add", "app.py")

@@ -25,8 +25,7 @@ def test_an_edit_in_a_submodule(stage: Stage) -> None:
 def test_an_edit_in_a_submodule_that_is_not_committed_there(stage: Stage) -> None:
     """Stopped by: a commit here cannot hold it, so the work is not over before it is committed there; the refusal says how."""
     submodule(stage)
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.call("get_symbols", path="vendor/a.py")
     stage.explore("app.py", "vendor/a.py")
     stage.shut_gates()
@@ -55,9 +54,7 @@ def test_a_nested_repository_without_a_commit(stage: Stage) -> None:
     stage.write("tools/evil.py", "x = 1\n")
     stage.refused("nobody explored: tools/evil.py", **report())
     stage.explain("tools/evil.py")
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     stage.refused("`git -C tools add -A`", **stage.commit())
     shutil.rmtree(stage.root / "tools/.git")
     stage.accepted(**stage.commit())
@@ -70,9 +67,7 @@ def test_what_a_build_leaves_in_a_submodule_may_stay_there(stage: Stage) -> None
     stage.edit()
     stage.write("vendor/a.o", "built\n")
     stage.explain("vendor/a.o")
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     left = {"path": "vendor/a.o", "decision": "leave", "reason": "The build left it there."}
     stage.accepted(**stage.commit(left))
     assert (stage.root / "vendor/a.o").exists()
@@ -88,9 +83,7 @@ def test_a_mode_that_git_is_told_not_to_look_at(stage: Stage) -> None:
     (stage.root / "lib.py").chmod(0o644)
     assert stage.call("check_write_target", path="README.md")["allowed"]
     (stage.root / "README.md").chmod(0o755)
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     stage.accepted(**stage.commit())
     assert stage.git("ls-tree", "HEAD", "README.md", "app.py").split()[::4][:2] == ["100755", "100644"]
 
@@ -104,9 +97,7 @@ def test_attributes_of_the_repository_changed_in_the_session(stage: Stage) -> No
     stage.write("lib.py", stage.read("lib.py").replace("10", "99"))
     stage.refused("nobody explored: lib.py", **report())
     stage.explain("lib.py")
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     assert "does not hold what was reviewed: lib.py" in stage.accepted(**stage.commit())["warning"]
 
 

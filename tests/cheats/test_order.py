@@ -36,8 +36,7 @@ def test_naming_the_wished_phase_in_the_payload_changes_nothing(stage: Stage) ->
 
 def test_exploration_cannot_be_left_with_nothing_explored(stage: Stage) -> None:
     """Stopped by: EXPLORATION's payload must name files and findings."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.call("search_text", patterns="main")
     stage.call("get_symbols", path="app.py")
     stage.refused("Exploration results are empty", **exploration())
@@ -45,8 +44,7 @@ def test_exploration_cannot_be_left_with_nothing_explored(stage: Stage) -> None:
 
 def test_a_gate_cannot_be_answered_without_a_reason(stage: Stage) -> None:
     """Stopped by: Q1 to Q3 want a boolean and a reason of ten characters."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.explore()
     stage.refused("reason", needs_more_information=False, reason="no")
     stage.refused("", needs_more_information="false", reason=REASON)

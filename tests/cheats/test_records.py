@@ -94,8 +94,7 @@ def test_a_checkpoint_renamed_to_be_another_sessions(stage: Stage) -> None:
 
 def test_a_forged_line_of_the_ledger(stage: Stage) -> None:
     """Stopped by: every line of the ledger carries an HMAC; a line of another hand counts for nothing."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     ledger = next((stage.root / ".code-intel/logs/ledger").glob("*.jsonl"), None)
     session = stage.call("get_session_status")["session_id"]
     ledger = ledger or stage.root / f".code-intel/logs/ledger/{session}.jsonl"
@@ -110,8 +109,7 @@ def test_a_forged_line_of_the_ledger(stage: Stage) -> None:
 
 def test_a_line_of_the_ledger_given_another_tool(stage: Stage) -> None:
     """Stopped by: every line of the ledger carries an HMAC over all it says."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.call("search_text", patterns="main")
     stage.call("search_text", patterns="helper")
     for file in (stage.root / ".code-intel/logs/ledger").glob("*.jsonl"):
@@ -141,8 +139,7 @@ def test_a_contract_written_during_the_session(stage: Stage) -> None:
 
 def test_a_contract_written_during_the_session_and_the_server_killed(stage: Stage) -> None:
     """Stopped by: the contract's hash is in the checkpoint; an edited one does not serve, and is named."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     contract_without_tools(stage)
     answer = stage.kill_and_restart()
     assert "phase_contract.yml" in str(answer["warnings"])

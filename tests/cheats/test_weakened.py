@@ -23,9 +23,7 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
         (stage.root / path).unlink()
     else:
         stage.write(path, after)
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
 
 
 @pytest.mark.parametrize(
@@ -100,9 +98,7 @@ def test_a_test_moves_to_a_file_that_is_not_kept(stage: Stage) -> None:
     stage.call("check_write_target", paths=["tests/test_app.py", "tests/test_spare.py"])
     stage.write("tests/test_app.py", TESTS.replace(f"\n\n{spare}", ""))
     stage.write("tests/test_spare.py", f"from app import helper\n\n\n{spare}")
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     stage.cheat()
     left = {"path": "tests/test_spare.py", "decision": "discard", "reason": "Not needed after all."}
     stage.refused("Changed without a reason", **stage.commit(left))

@@ -126,8 +126,7 @@ def test_code_written_before_it_was_understood(stage: Stage) -> None:
 
 def test_an_explored_file_written_before_ready(stage: Stage) -> None:
     """Stopped by: the tree at READY; exploring a file allows to write it later, not now."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.explore()
     stage.write("app.py", APP_DONE)
     stage.cheat()
@@ -167,16 +166,13 @@ def test_a_file_changed_between_the_review_and_the_commit_payload(stage: Stage) 
 
 def test_a_file_changed_after_the_commit(stage: Stage) -> None:
     """Stopped by: QUALITY_REVIEW takes its verdict only on exactly what was committed."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.explore()
     for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
         stage.accepted(**{field: False}, reason="Everything was found already.")
     stage.accepted(**plan())
     stage.edit()
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     stage.accepted(**stage.commit())
     stage.write("app.py", APP_DONE.replace("return 2", "return 666"))
     stage.refused("Files changed since the commit: app.py", issues=[], quality_prompt_used="quality_review")

@@ -162,6 +162,17 @@ class Stage:
         assert answer["success"], answer
         return answer
 
+    def framed(self, **flags: object) -> Fields:
+        """A session without documents whose request is understood."""
+        self.begin(no_doc=True, **flags)
+        return self.accepted(action_type="change")
+
+    def finished(self) -> None:
+        """The only task is reported, and the work verified."""
+        self.accepted(**report())
+        self.accepted(summary="Done.")
+        self.accepted(**verdict())
+
     def ready(self, *explored: str, **flags: object) -> None:
         """A fast session (quick where asked) up to its plan, with `app.py` or the named files explained."""
         self.begin(**({} if flags.get("quick") else {"fast": True}), no_doc=True, **flags)
@@ -237,15 +248,12 @@ class Stage:
 
     def before_quality(self) -> None:
         """A session of all steps but the documents that stands before its quality review."""
-        self.begin(no_doc=True)
-        self.accepted(action_type="change")
+        self.framed()
         self.explore()
         self.shut_gates()
         self.accepted(**plan())
         self.edit()
-        self.accepted(**report())
-        self.accepted(summary="All tasks are done.")
-        self.accepted(**verdict())
+        self.finished()
         assert self.accepted(**self.commit())["phase"] == "QUALITY_REVIEW"
 
     # -- the files --------------------------------------------------------------------------------------------------

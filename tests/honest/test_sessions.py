@@ -535,16 +535,13 @@ def test_a_discard_makes_the_proof_run_again(stage: Stage) -> None:
 
 
 def test_a_file_is_put_back_to_its_base_version_in_a_later_round(stage: Stage) -> None:
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.explore("app.py", "lib.py")
     stage.shut_gates()
     stage.accepted(**plan())
     stage.edit()
     stage.edit("lib.py", "LIMIT = 11\n")
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     stage.accepted(**stage.commit())
     quality = {"quality_prompt_used": "quality_review", "quality_score": "fair"}
     stage.accepted(issues=["lib.py:1 should not have changed"], **quality)
@@ -566,8 +563,7 @@ def test_a_file_is_put_back_to_its_base_version_in_a_later_round(stage: Stage) -
 
 def test_after_a_quality_review_with_issues_only_what_is_new_is_planned_and_reviewed(stage: Stage) -> None:
     """Found with a real agent: what was committed had to be reviewed again, and finished tasks pasted into the plan."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
     stage.explore("app.py", "lib.py")
     stage.shut_gates()
     stage.accepted(**plan())
@@ -594,9 +590,7 @@ def test_a_test_is_rightly_changed_with_a_reason(stage: Stage) -> None:
     stage.planned("app.py", "tests/test_app.py")
     stage.edit()
     stage.edit("tests/test_app.py", TESTS.replace("def test_spare():\n    assert helper(0) == 1\n", ""))
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
+    stage.finished()
     answer = stage.agent.submit(**stage.commit())
     assert "reason" in answer["remedy"]
     row = {"path": "tests/test_app.py", "decision": "keep", "reason": "spare() has no callers any more."}
@@ -965,9 +959,7 @@ def test_changes_of_many_files_are_looked_at_in_a_few_pages(stage: Stage, files:
     for name in names:
         stage.write(name, "VALUE = [0, 1]\n" * lines)
     stage.call("add_explored_files", paths=names, reason="The formatter of the task wrote them.")
-    stage.accepted(**report())
-    stage.accepted(summary="All tasks are done.")
-    stage.accepted(**verdict())
+    stage.finished()
     payload = {"reviewed_files": ["**"], "commit_message": "Format", "review_prompt_used": "garbage_detection"}
     offset = stage.call("review_changes", limit=1)["next_offset"]
     refused = stage.agent.submit(**payload, tools_used=["review_changes"])

@@ -31,8 +31,7 @@ def begun(stage: Stage) -> None:
 
 
 def exploring(stage: Stage) -> None:
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
+    stage.framed()
 
 
 def searching(stage: Stage) -> None:

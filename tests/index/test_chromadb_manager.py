@@ -117,8 +117,7 @@ def test_changes_reach_chromadb(case: Case) -> None:
     write_files(case.root, {"src/new.py": "def brand_new_thing():\n    return 1\n"})
     (case.root / "src/web/router.js").unlink()
     case.index.sync()
-    assert ready(case.index)
-    assert everything_found(case.index)
+    assert ready(case.index) and everything_found(case.index)
     assert case.index.search("brand new thing").hits[0].path == "src/new.py"
     assert not [hit for hit in case.index.search("match route url").hits if hit.path.endswith("router.js")]
 
@@ -135,8 +134,7 @@ def test_a_restart_finds_everything_without_embedding_anything(case: Case) -> No
     case.index.close()
     encoded = case.encoder.encoded
     case.open().sync()
-    assert ready(case.index)
-    assert everything_found(case.index)
+    assert ready(case.index) and everything_found(case.index)
     assert (case.encoder.encoded, manager_of(case.index).rebuilt) == (encoded, [])
 
 
@@ -149,8 +147,7 @@ def test_chunks_that_chromadb_was_never_sent_do_not_make_it_look_damaged(case: C
     case.chroma = chroma
     manager = manager_of(case.open())
     manager.kick()
-    assert ready(case.index)
-    assert everything_found(case.index)
+    assert ready(case.index) and everything_found(case.index)
     assert manager.rebuilt == []
     assert not (case.root / ".code-intel/cache/chroma.damaged").exists()
 
@@ -170,8 +167,7 @@ def test_a_child_killed_while_it_opens_a_healthy_folder_does_not_cost_the_folder
         # Its interpreter is starting, or it is opening the folder: the parent waits for its first answer.
         killed = next(iter(set(children_of(os.getpid())) - before), None)
     os.kill(killed, signal.SIGKILL)
-    assert ready(index)
-    assert everything_found(index)
+    assert ready(index) and everything_found(index)
     assert manager.child_pid != killed
     assert manager.rebuilt == []
     assert not (tmp_path / ".code-intel/cache/chroma.damaged").exists()
@@ -186,8 +182,7 @@ def test_a_killed_child_is_replaced_and_answers_go_on_meanwhile(case: Case) -> N
     meanwhile = case.index.search("login throttle")
     assert meanwhile.engine == "sqlite-vectors+bm25"
     assert meanwhile.hits[0].path == "src/auth/throttle.py"
-    assert ready(case.index)
-    assert everything_found(case.index)
+    assert ready(case.index) and everything_found(case.index)
     assert manager_of(case.index).child_pid != pid
 
 
@@ -201,8 +196,7 @@ def test_a_child_that_hangs_is_replaced_within_its_time_limit(tmp_path: Path, ch
     os.kill(pid, signal.SIGSTOP)
     assert index.search("login throttle").engine == "sqlite-vectors+bm25"
     manager_of(index)._settings = chroma  # the next one answers, as late as a busy machine lets it
-    assert ready(index)
-    assert everything_found(index)
+    assert ready(index) and everything_found(index)
     index.close()
 
 
@@ -210,8 +204,7 @@ def test_another_model_fills_chromadb_anew(case: Case) -> None:
     case.index.close()
     case.encoder = HashEncoder(dim=24, name="another")
     case.open().sync()
-    assert ready(case.index)
-    assert everything_found(case.index)
+    assert ready(case.index) and everything_found(case.index)
 
 
 def test_a_lost_store_does_not_trust_what_chromadb_still_holds(case: Case) -> None:
@@ -219,8 +212,7 @@ def test_a_lost_store_does_not_trust_what_chromadb_still_holds(case: Case) -> No
     (case.root / ".code-intel/cache/index.sqlite3").unlink()
     (case.root / "src/store/database.py").unlink()
     case.open().sync()
-    assert ready(case.index)
-    assert everything_found(case.index)
+    assert ready(case.index) and everything_found(case.index)
 
 
 def test_agreements_are_found_through_chromadb(case: Case) -> None:
@@ -242,8 +234,7 @@ def test_parallel_searches_and_a_sync_do_not_disturb_each_other(case: Case) -> N
     for thread in threads:
         thread.join()
     assert len(engines) == 12
-    assert ready(case.index)
-    assert everything_found(case.index)
+    assert ready(case.index) and everything_found(case.index)
 
 
 SEAL = ".code-intel/cache/chroma.seal"
@@ -259,8 +250,7 @@ def test_a_deleted_folder_is_filled_again_without_embedding(local: Case) -> None
     encoded = local.encoder.encoded
     shutil.rmtree(local.root / ".code-intel/chroma")
     local.open().sync()
-    assert ready(local.index)
-    assert everything_found(local.index)
+    assert ready(local.index) and everything_found(local.index)
     assert local.encoder.encoded == encoded
 
 
@@ -278,8 +268,7 @@ def test_damage_is_noticed_or_harmless_and_everything_is_found_again(local: Case
             {"garbage": os.urandom(len(content)), "truncated": content[: len(content) // 2], "empty": b""}[damage]
         )
     local.open().sync()
-    assert ready(local.index)
-    assert everything_found(local.index)
+    assert ready(local.index) and everything_found(local.index)
     assert local.encoder.encoded == encoded
 
 
@@ -290,8 +279,7 @@ def test_a_missing_segment_folder_is_noticed_though_the_count_is_right(local: Ca
     for folder in [path for path in (local.root / ".code-intel/chroma").iterdir() if path.is_dir()]:
         shutil.rmtree(folder)
     local.open().sync()
-    assert ready(local.index)
-    assert everything_found(local.index)
+    assert ready(local.index) and everything_found(local.index)
 
 
 @pytest.mark.parametrize("name", ["chroma.sqlite3", "data_level0.bin", "length.bin"])
@@ -327,8 +315,7 @@ def test_a_note_that_nobody_can_read_costs_at_most_a_refill(local: Case, note: s
     else:
         (local.root / SEAL).write_text(note)
     local.open().sync()
-    assert ready(local.index)
-    assert everything_found(local.index)
+    assert ready(local.index) and everything_found(local.index)
 
 
 def test_two_owners_never_open_chromadb_at_once(local: Case) -> None:

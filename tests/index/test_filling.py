@@ -74,8 +74,7 @@ def test_a_project_that_grows_gets_chromadb_and_one_that_shrinks_loses_it(tmp_pa
     assert not (tmp_path / ".code-intel" / "chroma").exists()
     write_files(tmp_path, MORE)
     index.sync()
-    assert ready(index)
-    assert everything_found(index)
+    assert ready(index) and everything_found(index)
     index.close()
 
 
@@ -101,8 +100,7 @@ def test_what_chromadb_does_not_have_yet_is_compared_beside_it(
         assert manager.near("forest", _vector(index, "more 3"), 1) is None
         assert index.search("more 3").hits[0].path == "src/more3.py"
     manager.kick()
-    assert ready(index)
-    assert everything_found(index)
+    assert ready(index) and everything_found(index)
 
 
 def _vector(index: CodeIndex, text: str) -> "Matrix":
@@ -126,8 +124,7 @@ def test_a_sync_that_fails_leaves_chromadb_with_all_that_was_stored(
     with monkeypatch.context() as patch:
         patch.setattr(store, "remove", full)
         assert index.sync().cancelled
-    assert ready(index)
-    assert everything_found(index)
+    assert ready(index) and everything_found(index)
 
 
 def test_who_waits_for_chromadb_hears_how_far_it_is(index: CodeIndex) -> None:

@@ -276,8 +276,7 @@ def test_what_chromadb_had_of_the_old_file_is_not_acknowledged_in_the_new_one(
     write_files(project, {f"src/new{n}.py": f"def fresh_{n}():\n    return {n * 7}\n" for n in range(5)})
     index.sync(rebuild=True)
     held.go_on.set()
-    assert ready(index)
-    assert everything_found(index)
+    assert ready(index) and everything_found(index)
     index.close()
 
 

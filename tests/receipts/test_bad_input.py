@@ -11,10 +11,8 @@ import pytest
 
 from code_intel_server.receipts.checkout import Checkouts
 from code_intel_server.receipts.isolation import can_mount
-from code_intel_server.receipts.notary import Notary, Verdict
-from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.project.config import VerifyCommand
-from tests.receipts.alone import run_alone
+from code_intel_server.receipts.notary import Verdict
+from tests.receipts.alone import judged, opened, run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -28,18 +26,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     return Repo.with_files(tmp_path, monkeypatch, calc__py="one = 1\n", test_calc__py=PLAIN)
 
 
-def _git(path: Path) -> Git:
-    git = open_repository(path)
-    assert isinstance(git, Git)
-    return git
-
-
 def _verdict(repo: Repo, files: dict[str, str], borrow: tuple[str, ...] = (), stall: float = 60) -> Verdict:
-    for name, text in files.items():
-        repo.write(name, text)
-    repo.commit("change")
-    notary = Notary(_git(repo.path), [VerifyCommand(argv=PYTEST, timeout=60)], stall=stall, borrow=borrow)
-    return notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+    repo.change(files)
+    return judged(repo, PYTEST, timeout=60, stall=stall, borrow=borrow)
 
 
 def test_a_loop_that_only_the_base_has_is_what_the_change_fixes(repo: Repo) -> None:
@@ -139,7 +128,7 @@ def test_lfs_pointers_sparse_and_partial_clones_and_worktrees_are_checked_out_wh
         repo.git("clone", "-q", *options, f"file://{repo.path}", str(tmp_path / name))
     repo.git("worktree", "add", "-q", str(tmp_path / "worktree"), "HEAD")
     for name in (*clones, "worktree"):
-        checkouts = Checkouts(_git(tmp_path / name), tmp_path / f"{name}-runs")
+        checkouts = Checkouts(opened(Repo(tmp_path / name)), tmp_path / f"{name}-runs")
         made = checkouts.make("new", repo.git("rev-parse", "HEAD"))
         assert (made / "data" / "big.bin").read_text() == pointer
         assert checkouts.pointers == {"data/big.bin"}

@@ -13,10 +13,10 @@ import pytest
 
 from code_intel_server.receipts.checkout import receipt_folder
 from code_intel_server.receipts.isolation import IsolatedCheckout, can_confine
-from code_intel_server.receipts.notary import Notary, Verdict
-from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.project.config import Mutants, VerifyCommand
+from code_intel_server.receipts.notary import Verdict
+from code_intel_server.workspace.project.config import Mutants
 from tests.programs import ran
+from tests.receipts.alone import judged
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -120,10 +120,7 @@ def victim() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def _verdict(repo: Repo, mutants: Mutants = "auto", *, mount: bool | None = None) -> Verdict:
-    git = open_repository(repo.path)
-    assert isinstance(git, Git)
-    made = Notary(git, [VerifyCommand(argv=PYTEST, timeout=100)], stall=60, mutants=mutants, mount=mount)
-    return made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+    return judged(repo, PYTEST, stall=60, mutants=mutants, mount=mount)
 
 
 def _state(folder: Path) -> dict[str, tuple[int, bytes]]:

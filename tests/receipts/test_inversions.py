@@ -9,13 +9,12 @@ import pytest
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.syntax.inversions import inverted
 from code_intel_server.receipts import notary, scope
-from code_intel_server.receipts.notary import Notary, Verdict
+from code_intel_server.receipts.notary import Verdict
 from code_intel_server.receipts.report import seen_tests
 from code_intel_server.receipts.results import Case, CaseOutcome
-from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.project.config import Mutants, VerifyCommand
+from code_intel_server.workspace.project.config import Mutants
 from code_intel_server.workspace.values import Change, ChangeKind
-from tests.receipts.alone import run_alone
+from tests.receipts.alone import judged, run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -59,17 +58,12 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 def _verdict(repo: Repo, before: dict[str, str], after: dict[str, str], *argv: str, mutants: Mutants = "on") -> Verdict:
     for files in (before, after):
-        for name, text in files.items():
-            repo.write(name, text)
-        repo.commit("change")
+        repo.change(files)
     return _last(repo, *argv, mutants=mutants)
 
 
 def _last(repo: Repo, *argv: str, mutants: Mutants = "on") -> Verdict:
-    git = open_repository(repo.path)
-    assert isinstance(git, Git)
-    made = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=400)], stall=60, mutants=mutants)
-    return made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+    return judged(repo, argv or PYTEST, timeout=400, stall=60, mutants=mutants)
 
 
 @pytest.mark.parametrize("how", BENT)
@@ -83,10 +77,7 @@ def test_a_test_that_passes_with_its_assertions_turned_round_since_the_change_is
 
 
 def test_the_tests_of_a_renamed_file_are_named_as_they_are_called_now(repo: Repo) -> None:
-    before = {"calc.py": ADD, "test_calc.py": TESTS}
-    for name, text in before.items():
-        repo.write(name, text)
-    repo.commit("base")
+    repo.change({"calc.py": ADD, "test_calc.py": TESTS})
     repo.git("mv", "test_calc.py", "test_sums.py")
     verdict = _verdict(repo, {"README.md": "a"}, {"README.md": "b"})
     assert verdict.good, verdict

@@ -10,12 +10,10 @@ from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.syntax.mutants import functions, mutant
 from code_intel_server.receipts import notary
 from code_intel_server.receipts.compare import ALL_SURVIVED
-from code_intel_server.receipts.notary import Notary, Verdict
+from code_intel_server.receipts.notary import Verdict
 from code_intel_server.receipts.report import seen_tests
-from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.project.config import VerifyCommand
 from code_intel_server.workspace.values import Change, ChangeKind
-from tests.receipts.alone import run_alone
+from tests.receipts.alone import judged, run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -115,17 +113,8 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     return made
 
 
-def _commit(repo: Repo, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        repo.write(name, text)
-    repo.commit("change")
-
-
 def _verdict(repo: Repo, *argv: str) -> Verdict:
-    git = open_repository(repo.path)
-    assert isinstance(git, Git)
-    made = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=100)], stall=60, mutants="on")
-    return made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+    return judged(repo, argv or PYTEST, stall=60, mutants="on")
 
 
 def _names(ids: tuple[str, ...]) -> set[str]:
@@ -138,8 +127,8 @@ def _asked(verdict: Verdict) -> dict[str, str]:
 
 
 def test_a_test_that_passes_where_new_functions_do_nothing_is_named_and_an_honest_one_is_not(repo: Repo) -> None:
-    _commit(repo, OLD)
-    _commit(repo, {"calc.py": OLD["calc.py"] + NEW, "test_calc.py": OLD["test_calc.py"] + EMPTY + HONEST})
+    repo.change(OLD)
+    repo.change({"calc.py": OLD["calc.py"] + NEW, "test_calc.py": OLD["test_calc.py"] + EMPTY + HONEST})
     verdict = _verdict(repo)
     empty = {line.split()[1].partition("(")[0] for line in EMPTY.splitlines() if line.startswith("def ")}
     assert _names(verdict.receipt.survived) == empty
@@ -156,27 +145,27 @@ def test_a_test_that_passes_where_new_functions_do_nothing_is_named_and_an_hones
 
 
 def test_where_all_that_fails_without_the_change_survives_a_reason_is_asked_for_once(repo: Repo) -> None:
-    _commit(repo, OLD)
-    _commit(repo, {"calc.py": OLD["calc.py"] + NEW, "test_calc.py": OLD["test_calc.py"] + EMPTY})
+    repo.change(OLD)
+    repo.change({"calc.py": OLD["calc.py"] + NEW, "test_calc.py": OLD["test_calc.py"] + EMPTY})
     verdict = _verdict(repo)
     assert verdict.receipt.survived == verdict.receipt.fail_to_pass
     assert [*_asked(verdict)] == [ALL_SURVIVED]
 
 
 def test_a_function_that_was_there_and_one_that_was_moved_do_what_they_did(repo: Repo) -> None:
-    _commit(repo, OLD | {"more.py": "def double(a):\n    return 2 * a\n"})
+    repo.change(OLD | {"more.py": "def double(a):\n    return 2 * a\n"})
     repo.git("rm", "-q", "more.py")
     more = "def double(a):\n    return 2 * a\n\ndef new(a):\n    return a\n"
     tests = "\ndef test_moved():\n    assert calc.double(2) == 4\n\ndef test_new():\n    assert calc.new(calc.add(1, 1)) == 2\n"
-    _commit(repo, {"calc.py": OLD["calc.py"] + more, "test_calc.py": OLD["test_calc.py"] + tests})
+    repo.change({"calc.py": OLD["calc.py"] + more, "test_calc.py": OLD["test_calc.py"] + tests})
     assert _names(_verdict(repo).receipt.survived) == {"test_moved"}
 
 
 def test_tests_that_cannot_be_collected_without_what_new_functions_do_are_a_note(repo: Repo) -> None:
-    _commit(repo, OLD)
+    repo.change(OLD)
     new = "\ndef made():\n    return {'a': 1}\n\nTABLE = dict(made())\n"
     test = "\ndef test_table():\n    assert calc.TABLE\n"
-    _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
+    repo.change({"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
     assert any(
@@ -187,19 +176,19 @@ def test_tests_that_cannot_be_collected_without_what_new_functions_do_are_a_note
 
 def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notary, "_MUTANT_SECONDS", -1000)
-    _commit(repo, OLD)
+    repo.change(OLD)
     new, test = "\ndef new():\n    return 1\n", "\ndef test_new():\n    calc.new()\n"
-    _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
+    repo.change({"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
     assert "new tests on emptied new code: of 1 tests none was seen: the time is over" in verdict.notes
 
 
 def test_where_too_many_files_changed_to_be_looked_at_a_note_says_so(repo: Repo) -> None:
-    _commit(repo, OLD)
+    repo.change(OLD)
     many = {f"more/part_{number}.py": f"def part():\n    return {number}\n" for number in range(100)}
     more = {"calc.py": OLD["calc.py"] + "\ndef new():\n    return 1\n", "README.md": "New.\n"}
-    _commit(repo, {**many, **more, "test_calc.py": OLD["test_calc.py"] + "\ndef test_new():\n    calc.new()\n"})
+    repo.change({**many, **more, "test_calc.py": OLD["test_calc.py"] + "\ndef test_new():\n    calc.new()\n"})
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
     assert any(note.startswith("new tests on emptied new code: left out") for note in verdict.notes)
@@ -207,20 +196,20 @@ def test_where_too_many_files_changed_to_be_looked_at_a_note_says_so(repo: Repo)
 
 def test_a_test_of_mere_time_is_named_and_asks_for_nothing(repo: Repo) -> None:
     slow = "import time\n\ndef wait():\n    time.sleep(0.4)\n"
-    _commit(repo, OLD | {"calc.py": OLD["calc.py"] + slow})
+    repo.change(OLD | {"calc.py": OLD["calc.py"] + slow})
     test = "\ndef test_quick():\n    began = time.monotonic()\n    calc.wait()\n    assert time.monotonic() - began < 0.3\n"
     tests = "import time\n" + OLD["test_calc.py"] + test
-    _commit(repo, {"calc.py": OLD["calc.py"] + slow.replace("0.4", "0.001"), "test_calc.py": tests})
+    repo.change({"calc.py": OLD["calc.py"] + slow.replace("0.4", "0.001"), "test_calc.py": tests})
     verdict = _verdict(repo)
     assert verdict.receipt.survived == verdict.receipt.fail_to_pass == ("test_calc.py::test_quick",)
     assert not _asked(verdict)
 
 
 def test_a_test_that_hangs_where_new_functions_do_nothing_refuses_nothing(repo: Repo) -> None:
-    _commit(repo, OLD)
+    repo.change(OLD)
     new = "\ndef done():\n    return True\n"
     test = "\ndef test_loop():\n    while not calc.done():\n        pass\n\ndef test_empty():\n    calc.done()\n"
-    _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
+    repo.change({"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
     verdict = _verdict(repo)
     assert verdict.good, verdict
     assert _names(verdict.receipt.survived) == {"test_empty"}
@@ -229,12 +218,12 @@ def test_a_test_that_hangs_where_new_functions_do_nothing_refuses_nothing(repo: 
 def test_a_link_is_not_written_through(repo: Repo, tmp_path: Path) -> None:
     outside = tmp_path / "outside.py"
     outside.write_text(OLD["calc.py"] + "\ndef new(a):\n    return a\n")
-    _commit(repo, OLD)
+    repo.change(OLD)
     (repo.path / "linked.py").symlink_to(outside)
     (repo.path / "calc.py").write_text(OLD["calc.py"] + "\ndef more():\n    return 1\n")
     before = outside.read_bytes()
     test = "\ndef test_linked():\n    from linked import new\n    assert new(1) == calc.more()\n"
-    _commit(repo, {"test_calc.py": OLD["test_calc.py"] + test})
+    repo.change({"test_calc.py": OLD["test_calc.py"] + test})
     verdict = _verdict(repo)
     assert (outside.read_bytes(), verdict.receipt.survived) == (before, ())
     assert verdict.receipt.fail_to_pass
@@ -280,9 +269,9 @@ test('empty round', () => { for (const one of calc.count(3)) assert.ok(one >= 0)
 
 @pytest.mark.needs("node")
 def test_of_javascript_too(repo: Repo) -> None:
-    _commit(repo, JS_OLD)
+    repo.change(JS_OLD)
     tests = JS_OLD["test/calc.test.js"] + JS_HONEST + JS_EMPTY
-    _commit(repo, {"calc.js": JS_OLD["calc.js"] + JS_NEW, "test/calc.test.js": tests})
+    repo.change({"calc.js": JS_OLD["calc.js"] + JS_NEW, "test/calc.test.js": tests})
     verdict = _verdict(repo, "node", "--test", "test/calc.test.js")
     assert verdict.good, verdict
     assert len(verdict.receipt.survived) == JS_EMPTY.count("\ntest(")
@@ -374,9 +363,9 @@ func TestEmptyNoAssertion(t *testing.T) {
 
 @pytest.mark.needs("go")
 def test_of_go_too_where_a_panic_ends_the_tests_behind_it(repo: Repo) -> None:
-    _commit(repo, GO_OLD)
+    repo.change(GO_OLD)
     tests = GO_OLD["calc_test.go"] + GO_HONEST + GO_EMPTY
-    _commit(repo, {"calc.go": GO_OLD["calc.go"] + GO_NEW, "calc_test.go": tests})
+    repo.change({"calc.go": GO_OLD["calc.go"] + GO_NEW, "calc_test.go": tests})
     verdict = _verdict(repo, "go", "test", "./...")
     assert verdict.good, verdict
     empty = {f"example.com/calc:TestEmpty{name}" for name in ("Constant", "Mock", "NoAssertion")}

@@ -17,7 +17,7 @@ from code_intel_server.receipts.runners.events import written_since
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import VerifyCommand
 from code_intel_server.workspace.tree.tree import TreeJudge
-from tests.receipts.alone import run_alone
+from tests.receipts.alone import opened, run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -44,9 +44,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 
 def _verdict(repo: Repo, *, stall: float = 60, mount: bool | None = None, **files: str) -> Verdict:
-    for name, text in files.items():
-        repo.write(name.replace("__", "."), text)
-    repo.commit("change")
+    repo.change({name.replace("__", "."): text for name, text in files.items()})
     return _notary(repo, stall, mount).verdict
 
 
@@ -56,14 +54,8 @@ class _Made:
 
 
 def _notary(repo: Repo, stall: float, mount: bool | None) -> _Made:
-    notary = Notary(_git(repo), [VerifyCommand(argv=PYTEST, timeout=60)], stall=stall, mount=mount)
+    notary = Notary(opened(repo), [VerifyCommand(argv=PYTEST, timeout=60)], stall=stall, mount=mount)
     return _Made(notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")))
-
-
-def _git(repo: Repo) -> Git:
-    git = open_repository(repo.path)
-    assert isinstance(git, Git)
-    return git
 
 
 @pytest.mark.parametrize(
@@ -215,7 +207,7 @@ def test_a_module_of_the_environment_in_place_of_the_checkouts_is_said(repo: Rep
 def test_a_command_that_lists_no_tests_gives_an_exit_status_and_says_so(repo: Repo) -> None:
     repo.write("calc.py", FIXED)
     repo.commit("fix")
-    notary = Notary(_git(repo), [VerifyCommand(argv=("grep", "-q", "a + b", "calc.py"))])
+    notary = Notary(opened(repo), [VerifyCommand(argv=("grep", "-q", "a + b", "calc.py"))])
     verdict = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
     assert (verdict.exit_status_only, verdict.good) == (True, True)
     back = notary.verify(repo.git("rev-parse", "HEAD"), repo.git("rev-parse", "HEAD^"))
@@ -235,7 +227,7 @@ def test_nodes_own_runner_reports_from_below_a_shell(repo: Repo) -> None:
     repo.write("add.js", "module.exports = 2\n")
     repo.write("add.test.js", test % 2)
     repo.commit("two")
-    notary = Notary(_git(repo), [VerifyCommand(argv=("sh", "-c", "exec node --test"))])
+    notary = Notary(opened(repo), [VerifyCommand(argv=("sh", "-c", "exec node --test"))])
     found = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")).receipt
     assert found.fail_to_pass == found.broken == ("add.test.js > adds",)
 
@@ -251,7 +243,7 @@ def test_a_failure_that_node_cannot_pass_on_leaves_the_tests_behind_it_to_be_see
     tests = "t('keys', () => a.deepEqual(fixed ? [] : [Symbol('key')], []))\nt('guard', () => {})\nt('old', () => {})\n"
     repo.write("a.test.js", begin + tests)
     repo.commit("two")
-    notary = Notary(_git(repo), [VerifyCommand(argv=("node", "--test"))])
+    notary = Notary(opened(repo), [VerifyCommand(argv=("node", "--test"))])
     found = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")).receipt
     assert (found.fail_to_pass, found.not_seen, found.pass_to_pass) == (("a.test.js > keys",), (), ("a.test.js > old",))
 
@@ -263,7 +255,7 @@ def test_a_checkout_has_exactly_the_tree_with_the_old_tests_over_it(repo: Repo, 
     repo.write("test_new.py", "")
     repo.commit("change")
     repo.write("calc.py", "not committed")
-    checkouts, new = Checkouts(_git(repo), tmp_path / "runs"), repo.git("rev-parse", "HEAD")
+    checkouts, new = Checkouts(opened(repo), tmp_path / "runs"), repo.git("rev-parse", "HEAD")
     steering = [one for one in checkouts.changed(base, new) if one.path.startswith("test_")]
     made = checkouts.make("original", new, steering)
     assert _files(made) == {"calc.py": FIXED, "test_calc.py": TESTS}
@@ -328,7 +320,7 @@ def test_a_submodule_is_part_of_a_checkout_or_is_named(repo: Repo, tmp_path: Pat
     library.commit("one")
     repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.path), "lib")
     repo.commit("with a submodule")
-    first, second = (Checkouts(_git(repo), tmp_path / name) for name in ("a", "b"))
+    first, second = (Checkouts(opened(repo), tmp_path / name) for name in ("a", "b"))
     head = repo.git("rev-parse", "HEAD")
     assert (first.make("new", head) / "lib" / "lib.txt").read_text() == "one"
     repo.git("submodule", "--quiet", "deinit", "--force", "--all")

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts.notary import Notary, Verdict
-from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.project.config import VerifyCommand
+from code_intel_server.receipts.notary import Verdict
+from tests.receipts.alone import judged
 from tests.workspace.git_repo import Repo
 
 NODE_MODULES = Path(os.environ.get("CODE_INTEL_NODE_MODULES", "/nowhere"))
@@ -41,23 +40,14 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     return made
 
 
-def _write(repo: Repo, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        repo.write(name, text)
-    repo.commit("change")
-
-
 def _verdict(repo: Repo, *argv: str, stall: float = 60) -> Verdict:
-    git = open_repository(repo.path)
-    assert isinstance(git, Git)
-    notary = Notary(git, [VerifyCommand(argv=argv, timeout=100)], stall=stall)
-    return notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+    return judged(repo, argv, stall=stall)
 
 
 @pytest.mark.needs("go")
 def test_a_go_test_that_hangs_is_named_and_the_rest_goes_on_without_it(repo: Repo) -> None:
-    _write(repo, GO)
-    _write(repo, {"calc.go": GO["calc.go"].replace("return", "for b > 0 {\n\t}\n\treturn")})
+    repo.change(GO)
+    repo.change({"calc.go": GO["calc.go"].replace("return", "for b > 0 {\n\t}\n\treturn")})
     verdict = _verdict(repo, "go", "test", "./...", stall=3)
     assert verdict.receipt.timeout == ("example.com/calc:TestAdd",)
     assert verdict.receipt.pass_to_pass == ("example.com/calc/text:TestText", "example.com/calc:TestOther")
@@ -65,10 +55,10 @@ def test_a_go_test_that_hangs_is_named_and_the_rest_goes_on_without_it(repo: Rep
 
 @pytest.mark.needs("go")
 def test_of_a_go_package_the_changed_tests_are_run_again_and_the_others_stay_as_they_were(repo: Repo) -> None:
-    _write(repo, GO)
+    repo.change(GO)
     changed = GO["calc_test.go"].replace("Add(1, 1) != 2", "Add(1, 1) != 3")
     more = "\nfunc TestMore(t *testing.T) {\n\tif Add(2, 2) != 5 {\n\t\tt.Fatal()\n\t}\n}\n"
-    _write(repo, {"calc.go": GO["calc.go"].replace("a + b", "a + b + 1"), "calc_test.go": changed + more})
+    repo.change({"calc.go": GO["calc.go"].replace("a + b", "a + b + 1"), "calc_test.go": changed + more})
     verdict = _verdict(repo, "go", "test", "./...")
     red = [case.id for run in verdict.runs["red"] for case in run.suite.cases]
     assert sorted(red) == ["example.com/calc:TestAdd", "example.com/calc:TestMore"]
@@ -85,14 +75,13 @@ def test_a_changed_go_test_that_needs_what_another_leaves_is_run_with_its_packag
     files["calc_test.go"] = files["calc_test.go"].replace(
         "TestAdd(t *testing.T) {", "TestAdd(t *testing.T) {\n\tready = true"
     )
-    _write(repo, files)
+    repo.change(files)
     needs = "\nfunc TestZ(t *testing.T) {\n\tif !ready || Add(0, 1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n"
-    _write(
-        repo,
+    repo.change(
         {
             "calc.go": "package calc\n\nfunc Add(a, b int) int {\n\tif a == 0 {\n\t\treturn 2\n\t}\n\treturn a + b\n}\n",
             "calc_test.go": files["calc_test.go"] + needs,
-        },
+        }
     )
     verdict = _verdict(repo, "go", "test", "./...")
     assert verdict.good, verdict
@@ -102,16 +91,16 @@ def test_a_changed_go_test_that_needs_what_another_leaves_is_run_with_its_packag
 @pytest.mark.needs("go")
 def test_the_test_that_must_fail_is_put_into_a_package_that_runs(repo: Repo) -> None:
     other = {"_tools/go.mod": "module example.com/tools\n", "_tools/a_test.go": GO["calc_test.go"]}
-    _write(repo, GO | other)
-    _write(repo, {"_tools/a.go": "package calc\n"})
+    repo.change(GO | other)
+    repo.change({"_tools/a.go": "package calc\n"})
     assert _verdict(repo, "go", "test", "./...").good
 
 
 @pytest.mark.needs("go")
 def test_a_go_package_that_ends_itself_well_is_shown_by_a_test_that_must_fail(repo: Repo) -> None:
-    _write(repo, GO)
+    repo.change(GO)
     ends = 'package calc\n\nimport "os"\n\nfunc init() { os.Exit(0) }\n'
-    _write(repo, {"ends.go": ends})
+    repo.change({"ends.go": ends})
     verdict = _verdict(repo, "go", "test", "./...")
     assert verdict.receipt.missing == ("example.com/calc:TestAdd", "example.com/calc:TestOther")
     assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
@@ -121,7 +110,7 @@ def test_a_go_package_that_ends_itself_well_is_shown_by_a_test_that_must_fail(re
 def test_a_product_that_softens_assertions_is_shown_by_the_test_that_must_fail(repo: Repo) -> None:
     _base(repo, RUNNERS["node"][1] + TEST)
     soft = "require('node:assert').equal = () => {}\n"
-    _write(repo, {"add.js": ADD.replace("a + b", "0") + soft})
+    repo.change({"add.js": ADD.replace("a + b", "0") + soft})
     verdict = _verdict(repo, "node", "--test")
     assert any("must fail was not seen to fail" in problem for problem in verdict.problems), verdict
 
@@ -131,7 +120,7 @@ def test_an_assertion_that_fails_behind_the_end_of_its_test_is_seen_beside_the_t
     begin = RUNNERS["node"][1] + TEST
     _base(repo, begin)
     late = begin + "test('late', () => { setTimeout(() => a.equal(add(1, 1), 3), 20) })\n"
-    _write(repo, {"add.js": ADD + "exports.twice = (n) => n * 2\n", "late.test.js": late})
+    repo.change({"add.js": ADD + "exports.twice = (n) => n * 2\n", "late.test.js": late})
     verdict = _verdict(repo, "node", "--test")
     assert verdict.receipt.failing == ("late.test.js",)
 
@@ -141,10 +130,10 @@ def test_a_new_helper_in_the_folder_of_the_tests_is_no_test_that_does_not_build(
     """Found in play: node runs every file below `test/`, and one without a test refused honest work."""
     begin = "const test = require('node:test')\n" + TEST.replace("./add", "../add")
     one = begin + "test('adds', () => a.equal(add(1, 1), 2))\n"
-    _write(repo, {"add.js": ADD, "test/one.test.js": one})
+    repo.change({"add.js": ADD, "test/one.test.js": one})
     two = "const { pair } = require('./support/pairs')\ntest('pairs', () => a.equal(add(...pair), 2))\n"
-    _write(
-        repo, {"add.js": ADD + "\n", "test/one.test.js": one + two, "test/support/pairs.js": "exports.pair = [1, 1]\n"}
+    repo.change(
+        {"add.js": ADD + "\n", "test/one.test.js": one + two, "test/support/pairs.js": "exports.pair = [1, 1]\n"}
     )
     verdict = _verdict(repo, "node", "--test")
     assert verdict.problems == ()
@@ -158,20 +147,20 @@ def test_the_files_that_tests_of_node_load_are_told(repo: Repo, module: bool) ->
     kind = "module" if module else "commonjs"
     one = begin + "test('adds', () => {})\n"
     add = "export const add = 1\n" if module else ADD
-    _write(repo, {"package.json": json.dumps({"type": kind}), "add.js": add, "one.test.js": one})
-    _write(repo, {"add.js": add + "\n", "other.js": "\n"})
+    repo.change({"package.json": json.dumps({"type": kind}), "add.js": add, "one.test.js": one})
+    repo.change({"add.js": add + "\n", "other.js": "\n"})
     verdict = _verdict(repo, "node", "--test")
     assert {path for run in verdict.runs["new"] for path in run.loaded} == {"add.js", "one.test.js"}
 
 
 @pytest.mark.needs("go")
 def test_a_forged_stream_of_any_go_package_that_changed_is_shown(repo: Repo) -> None:
-    _write(repo, GO)
+    repo.change(GO)
     forges = (
         'package text\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
         '\tfmt.Println("=== RUN   TestText\\n--- PASS: TestText (0.00s)\\nPASS")\n\tos.Exit(0)\n}\n'
     )
-    _write(repo, {"calc.go": GO["calc.go"] + "\n", "text/forges.go": forges})
+    repo.change({"calc.go": GO["calc.go"] + "\n", "text/forges.go": forges})
     verdict = _verdict(repo, "go", "test", "./...")
     assert not verdict.receipt.unexplained
     assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
@@ -179,11 +168,11 @@ def test_a_forged_stream_of_any_go_package_that_changed_is_shown(repo: Repo) -> 
 
 @pytest.mark.needs("go")
 def test_a_command_that_runs_some_go_tests_only_is_believed(repo: Repo) -> None:
-    _write(repo, GO)
+    repo.change(GO)
     more = "\nfunc TestAddMore(t *testing.T) {\n\tif Add(2, 2) != 5 {\n\t\tt.Fatal()\n\t}\n}\n"
     more += "\nfunc TestUnwanted(t *testing.T) { t.Fatal() }\n"
     files = {"calc.go": GO["calc.go"].replace("a + b", "a + b + b/2"), "calc_test.go": GO["calc_test.go"] + more}
-    _write(repo, files)
+    repo.change(files)
     verdict = _verdict(repo, "go", "test", "-run", "^TestAdd", "./...")
     assert verdict.good, verdict
     assert verdict.receipt.fail_to_pass == ("example.com/calc:TestAddMore",)
@@ -191,9 +180,9 @@ def test_a_command_that_runs_some_go_tests_only_is_believed(repo: Repo) -> None:
 
 @pytest.mark.needs("go", "make")
 def test_make_around_go_is_believed_though_its_exit_status_is_its_own(repo: Repo) -> None:
-    _write(repo, GO | {"Makefile": "test:\n\tgo test ./...\n"})
+    repo.change(GO | {"Makefile": "test:\n\tgo test ./...\n"})
     new = 'package calc\n\nimport "testing"\n\nfunc TestNew(t *testing.T) { _ = Add(1, 2) }\n'
-    _write(repo, {"new_test.go": new})
+    repo.change({"new_test.go": new})
     verdict = _verdict(repo, "make", "test")
     assert verdict.good, verdict
 
@@ -204,10 +193,10 @@ def test_unittest_is_watched_and_a_file_that_hangs_or_cannot_be_imported_is_name
         begin
         + "    def test_a(self): self.assertEqual(add(0, 1), 1)\n    def test_b(self): self.assertTrue(add(1, 1))\n"
     )
-    _write(repo, {"add.py": "def add(a, b):\n    return a + b\n", "test_one.py": one})
+    repo.change({"add.py": "def add(a, b):\n    return a + b\n", "test_one.py": one})
     two = begin + "    def test_c(self): self.assertEqual(add(-1, 2), 1)\n"
-    _write(repo, {"add.py": "def add(a, b):\n    while a > 0: pass\n    return a + b\n\nc = 1\n", "test_two.py": two})
-    _write(repo, {"test_two.py": two.replace("import add", "import add, c")})
+    repo.change({"add.py": "def add(a, b):\n    while a > 0: pass\n    return a + b\n\nc = 1\n", "test_two.py": two})
+    repo.change({"test_two.py": two.replace("import add", "import add, c")})
     verdict = _verdict(repo, sys.executable, "-B", "-m", "unittest", stall=2)
     assert verdict.receipt.failing_before == ("test_one.Test.test_b",)
     assert verdict.receipt.pass_to_pass == ("test_one.Test.test_a", "test_two.Test.test_c")
@@ -243,15 +232,14 @@ def _base(repo: Repo, begin: str) -> None:
     passes = begin + "test('adds', () => a.equal(add(1, 1), 2))\ntest('nothing', () => {})\n"
     other = begin + "test('zero', () => a.equal(add(0, 0), 0))\n"
     package = json.dumps({"name": "calc", "version": "1.0.0"})
-    _write(
-        repo,
+    repo.change(
         {
             ".gitignore": "node_modules\n",
             "package.json": package,
             "add.js": ADD,
             "one.test.js": passes,
             "two.test.js": other,
-        },
+        }
     )
 
 
@@ -261,7 +249,7 @@ def test_what_passed_passes_and_a_new_test_is_seen_to_fail_before(
     argv, begin = runner
     _base(repo, begin)
     new = begin + "const { twice } = require('./add.js')\ntest('twice', () => a.equal(twice(2), 4))\n"
-    _write(repo, {"add.js": ADD + "exports.twice = (n) => n * 2\n", "three.test.js": new})
+    repo.change({"add.js": ADD + "exports.twice = (n) => n * 2\n", "three.test.js": new})
     verdict = _verdict(repo, *argv)
     assert verdict.good, verdict
     assert verdict.receipt.fail_to_pass == ("three.test.js > twice",)
@@ -275,9 +263,9 @@ def test_a_file_that_cannot_be_loaded_keeps_no_other_from_being_run(
     argv, begin = runner
     _base(repo, begin)
     old = begin + "if (!require('./add.js').sum) throw new Error('no sum')\ntest('sum', () => {})\n"
-    _write(repo, {"add.js": ADD + "exports.sum = exports.add\n", "sum.test.js": old})
+    repo.change({"add.js": ADD + "exports.sum = exports.add\n", "sum.test.js": old})
     broken = ADD.replace("a + b", "a - b")
-    _write(repo, {"add.js": broken, "sum.test.js": begin + "test('sum', () => {})\n"})
+    repo.change({"add.js": broken, "sum.test.js": begin + "test('sum', () => {})\n"})
     verdict = _verdict(repo, *argv)
     assert verdict.receipt.broken == ("one.test.js > adds",), verdict
     assert {"one.test.js > nothing", "two.test.js > zero"} <= {*verdict.receipt.pass_to_pass}
@@ -287,14 +275,14 @@ def test_a_file_that_cannot_be_loaded_keeps_no_other_from_being_run(
 def test_an_npm_setting_that_replaces_the_options_of_node_hides_no_test_and_repairs_none(repo: Repo) -> None:
     test = RUNNERS["node"][1] + TEST + "test('adds', () => a.equal(add(1, 1), 2))\n"
     package = json.dumps({"name": "calc", "version": "1.0.0", "scripts": {"test": "node --test"}})
-    _write(repo, {"package.json": package, "add.js": ADD, "one.test.js": test})
-    _write(repo, {".npmrc": "node-options=--max-old-space-size=512\n", "two.test.js": test})
+    repo.change({"package.json": package, "add.js": ADD, "one.test.js": test})
+    repo.change({".npmrc": "node-options=--max-old-space-size=512\n", "two.test.js": test})
     honest = _verdict(repo, "npm", "test")
     assert honest.good, honest
     assert honest.receipt.pass_to_pass == ("one.test.js > adds",)
     repair = "require('../add.js').add = (a, b) => a + b\n"
-    _write(
-        repo, {".npmrc": "node-options=--require ./tools/r.js\n", "tools/r.js": repair, "add.js": "exports.add = 0\n"}
+    repo.change(
+        {".npmrc": "node-options=--require ./tools/r.js\n", "tools/r.js": repair, "add.js": "exports.add = 0\n"}
     )
     assert _verdict(repo, "npm", "test").receipt.broken == ("one.test.js > adds", "two.test.js > adds")
 
@@ -302,7 +290,7 @@ def test_an_npm_setting_that_replaces_the_options_of_node_hides_no_test_and_repa
 def test_a_test_that_hangs_is_named_and_the_rest_goes_on(repo: Repo, runner: tuple[tuple[str, ...], str]) -> None:
     argv, begin = runner
     _base(repo, begin)
-    _write(repo, {"add.js": HANGING})
+    repo.change({"add.js": HANGING})
     verdict = _verdict(repo, *argv, stall=3)
     assert {id_.partition(" > ")[0] for id_ in verdict.receipt.failing} == {"one.test.js"}
     assert "two.test.js > zero" in verdict.receipt.pass_to_pass
@@ -375,8 +363,8 @@ def test_what_is_tested_finds_nothing_of_ours(repo: Repo, name: str, monkeypatch
         monkeypatch.delenv(variable)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    _write(repo, {"README.md": "Looks.\n"})
-    _write(repo, {**PRODUCT, file: test})
+    repo.change({"README.md": "Looks.\n"})
+    repo.change({**PRODUCT, file: test})
     verdict = _verdict(repo, *argv)
     assert verdict.good, verdict
     assert len(verdict.receipt.fail_to_pass) == 1
@@ -386,8 +374,8 @@ def test_what_is_tested_finds_nothing_of_ours(repo: Repo, name: str, monkeypatch
 def test_a_program_that_a_test_of_node_starts_is_run_where_single_files_are_chosen(repo: Repo) -> None:
     begin = "const test = require('node:test')\nconst { execFileSync } = require('node:child_process')\n"
     runs = "test('runs', () => require('node:assert').match(String(execFileSync('node', ['cli.js'])), /^WORD/))\n"
-    _write(repo, {"cli.js": "console.log('one')\n", "cli.test.js": begin + runs.replace("WORD", "one")})
-    _write(repo, {"cli.js": "console.log('one two')\n", "more.test.js": begin + runs.replace("WORD", "one two")})
+    repo.change({"cli.js": "console.log('one')\n", "cli.test.js": begin + runs.replace("WORD", "one")})
+    repo.change({"cli.js": "console.log('one two')\n", "more.test.js": begin + runs.replace("WORD", "one two")})
     verdict = _verdict(repo, "node", "--test")
     assert verdict.good, verdict
     assert verdict.receipt.fail_to_pass == ("more.test.js > runs",)

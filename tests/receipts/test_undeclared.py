@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts.notary import Notary
 from code_intel_server.receipts.report import UNDECLARED, seen_tests
 from code_intel_server.receipts.undeclared import undeclared
 from code_intel_server.workspace.files import read_regular
-from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.project.config import VerifyCommand
 from code_intel_server.workspace.values import Change, ChangeKind
-from tests.receipts.alone import run_alone
+from tests.receipts.alone import judged, run_alone
 from tests.workspace.git_repo import Repo
 
 PYTEST = (".venv/bin/python", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -41,13 +38,8 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 def _asked(repo: Repo, old: dict[str, str], new: dict[str, str], *argv: str) -> dict[str, str]:
     for files in (old, new):
-        for name, text in files.items():
-            repo.write(name, text)
-        repo.commit("change")
-    git = open_repository(repo.path)
-    assert isinstance(git, Git)
-    notary = Notary(git, [VerifyCommand(argv=argv, timeout=100)], stall=60)
-    verdict = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+        repo.change(files)
+    verdict = judged(repo, argv, stall=60)
     assert verdict.receipt.fail_to_pass and verdict.good, verdict
     return seen_tests(verdict, [Change(path, ChangeKind.MODIFIED) for path in new], 1).questions
 
