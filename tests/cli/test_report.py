@@ -19,6 +19,7 @@ from code_intel_server.cli.words import duration
 from code_intel_server.common.printable import printable
 from tests.cli.helpers import Said, fingerprint, own_state, session, state
 from tests.e2e.driver import Server, repository
+from tests.e2e.fast_session import commit_all
 
 SCRIPT = "<script>alert(1)</script>"
 ANSI = "\x1b[31mred\x1b]0;title\x07"
@@ -98,13 +99,7 @@ def looped(tmp_path_factory: pytest.TempPathFactory) -> Path:
             server.accepted(task_id=name, checklist=[item], tools_used=["check_write_target"], summary=HOSTILE)
             server.accepted(summary=HOSTILE)
             server.accepted(passed=bool(number), verifier_used="generic", details=f"It fails. {HOSTILE}")
-        rows = server.call("review_changes")["results"]
-        server.accepted(
-            reviewed_files=[row["path"] for row in rows],
-            commit_message="Return two",
-            review_prompt_used="garbage_detection",
-            tools_used=["review_changes"],
-        )
+        commit_all(server)
         assert server.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
     return root
 

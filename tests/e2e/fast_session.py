@@ -42,13 +42,19 @@ def finish(server: Server, root: Path) -> Fields:
     """From the plan to the merge of a fast session."""
     plan(server)
     edit_and_report(server, root)
+    verify_and_commit(server)
+    return server.call("submit_phase", data={"summary": "Merged."})
+
+
+def verify_and_commit(server: Server) -> None:
+    """From the completion of the plan to the merge."""
     server.accepted(summary="All is done.")
     server.accepted(passed=True, verifier_used="generic", details="looked at it")
-    rows = server.call("review_changes")["results"]
-    server.accepted(
-        reviewed_files=[row["path"] for row in rows],
-        commit_message="Return two",
-        review_prompt_used="garbage_detection",
-        tools_used=["review_changes"],
-    )
-    return server.call("submit_phase", data={"summary": "Merged."})
+    commit_all(server)
+
+
+def commit_all(server: Server, message: str = "Return two") -> Fields:
+    """Review what changed and commit all of it."""
+    paths = [row["path"] for row in server.call("review_changes")["results"]]
+    words = {"commit_message": message, "review_prompt_used": "garbage_detection", "tools_used": ["review_changes"]}
+    return server.accepted(reviewed_files=paths, **words)

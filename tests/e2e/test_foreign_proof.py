@@ -13,6 +13,7 @@ import pytest
 from code_intel_server.cli import waive
 from code_intel_server.workspace.project.trust import Approvals
 from tests.e2e.driver import Fields, Server, git, repository
+from tests.e2e.fast_session import commit_all
 from tests.programs import HOME
 
 SDIST = "click==8.1.8"
@@ -80,13 +81,7 @@ def broken(server: Server) -> None:
 
 def committed(server: Server) -> str:
     """From PRE_COMMIT to the end; the message of the merge."""
-    paths = [row["path"] for row in server.call("review_changes")["results"]]
-    server.accepted(
-        reviewed_files=paths,
-        commit_message="Measure columns in another way",
-        review_prompt_used="garbage_detection",
-        tools_used=["review_changes"],
-    )
+    commit_all(server, "Measure columns in another way")
     assert server.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
     return git(server.root, "log", "-1", "--format=%B", "main")
 

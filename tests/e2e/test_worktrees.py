@@ -14,7 +14,7 @@ from code_intel_server.cli import abandon, doctor, resume, status, trash, trust,
 from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import own_state
 from tests.e2e.driver import Fields, Server, git, repository
-from tests.e2e.fast_session import FILES, edit_and_report, plan, start, to_ready
+from tests.e2e.fast_session import FILES, commit_all, edit_and_report, plan, start, to_ready
 from tests.faults.test_process import Wire, descendants, until
 
 ARCHIVE, FORMAT = "refs/code-intel/archive", "--format=%(refname)"
@@ -76,12 +76,7 @@ def commit(server: Server, place: Path) -> None:
     plan(server)
     edit_and_report(server, place)
     server.accepted(summary="All is done.")
-    rows = server.call("review_changes")["results"]
-    server.accepted(
-        reviewed_files=[row["path"] for row in rows],
-        commit_message="Return two",
-        review_prompt_used="garbage_detection",
-    )
+    commit_all(server)
 
 
 def merge(server: Server) -> Fields:

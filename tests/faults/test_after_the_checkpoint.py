@@ -15,7 +15,7 @@ from benchmarks.faults.watched import GatedServer
 from code_intel_server.flow.ports import Author
 from code_intel_server.tools.current_project import CurrentProject
 from tests.e2e.driver import Fields, Server, git, repository
-from tests.e2e.fast_session import edit_and_report, plan, start, to_ready
+from tests.e2e.fast_session import edit_and_report, plan, start, to_ready, verify_and_commit
 
 pytestmark = pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before system calls: {gate.missing()}")
 Move = Callable[[Server], Fields]
@@ -94,15 +94,7 @@ def test_the_session_whose_branch_another_one_merged_goes_with_its_end(tmp_path:
         server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
         plan(server)
         edit_and_report(server, root)
-        server.accepted(summary="All is done.")
-        server.accepted(passed=True, verifier_used="generic", details="looked at it")
-        rows = server.call("review_changes")["results"]
-        server.accepted(
-            reviewed_files=[row["path"] for row in rows],
-            commit_message="Return two",
-            review_prompt_used="garbage_detection",
-            tools_used=["review_changes"],
-        )
+        verify_and_commit(server)
         server.kill()
     sessions = root / ".code-intel/sessions"
     merge: Move = lambda server: server.call("submit_phase", data={"summary": "Merged."})  # noqa: E731

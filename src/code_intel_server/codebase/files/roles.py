@@ -6,6 +6,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from code_intel_server.common.word_set import word_set
+
 
 class Role(StrEnum):
     """Groups of SPEC 8, and `vendored` for what nobody here writes by hand: other people's code, built code, translations."""
@@ -29,11 +31,7 @@ RELEVANCE = {
 """Lower comes first among equally good matches."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-RUNNER_FILES = _words(
+RUNNER_FILES = word_set(
     "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini noxfile.py .coveragerc sitecustomize.py "
     "usercustomize.py *.pth entry_points.txt .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .env .env.* go.work "
     "go.work.sum rust-toolchain rust-toolchain.toml *.mk Makefile makefile GNUmakefile justfile Justfile "
@@ -51,12 +49,12 @@ TEST_TABLES: Mapping[str, tuple[str, ...]] = {
 }
 """Files that are product and steer tests at once, with the tables in them that steer tests."""
 
-_VENDORED = _words(
+_VENDORED = word_set(
     "node_modules vendor vendored _vendor third_party thirdparty third-party bower_components dist site-packages "
     ".venv venv"
 )
 _GENERATED_SUFFIXES = {".po", ".pot", ".map", ".snap"}
-_TESTS = _words(
+_TESTS = word_set(
     "test tests testing spec specs __tests__ testdata e2e fixtures __mocks__ __fixtures__ __snapshots__ golden"
 )
 _COLLECTED = re.compile(
@@ -65,14 +63,14 @@ _COLLECTED = re.compile(
 _DOCS = {"doc", "docs", "documentation", "man"}
 _DOC_SUFFIXES = {".md", ".rst", ".txt", ".adoc", ".org", ".mdx", ".tex"}
 _DOC_NAMES = {"readme", "changelog", "changes", "license", "copying", "authors", "contributing", "news", "history"}
-_CONFIG_SUFFIXES = _words(
+_CONFIG_SUFFIXES = word_set(
     ".json .jsonl .ndjson .csv .tsv .yml .yaml .toml .ini .cfg .conf .properties .env .xml .lock .plist .gradle .tf "
     ".hcl .editorconfig .gitignore"
 )
-_CONFIG_NAMES = _words(
+_CONFIG_NAMES = word_set(
     "dockerfile makefile procfile jenkinsfile vagrantfile cmakelists.txt manifest.in go.mod go.sum requirements.txt"
 )
-_MARKUP_SUFFIXES = _words(
+_MARKUP_SUFFIXES = word_set(
     ".html .htm .css .scss .sass .less .erb .jinja .jinja2 .j2 .hbs .mustache .ejs .haml .slim .pug .twig .svg"
 )
 

@@ -11,6 +11,7 @@ from code_intel_server.codebase.files.project import ProjectScope, inside_file, 
 from code_intel_server.codebase.files.text import decode, is_binary, read_bytes, split_lines
 from code_intel_server.codebase.symbols.tagging import SYNTAX_TREE, tag_files
 from code_intel_server.codebase.syntax.values import Call, Import, Symbol
+from code_intel_server.common.word_set import word_set
 from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
@@ -22,22 +23,8 @@ MAX_SOURCE_LINES = 400
 OUTLINE_COLUMNS = 160
 """Characters of a signature that an outline shows."""
 
-_CODE_KINDS = frozenset(
-    [
-        "function",
-        "method",
-        "constructor",
-        "macro",
-        "class",
-        "struct",
-        "interface",
-        "trait",
-        "impl",
-        "enum",
-        "object",
-        "module",
-        "namespace",
-    ]
+_CODE_KINDS = word_set(
+    "function method constructor macro class struct interface trait impl enum object module namespace"
 )
 _LINES_SHOWN = 4
 """Lines of calls of the same name that are shown."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from code_intel_server.common.word_set import word_set
+
 
 class Side(StrEnum):
     """Which dialect a mention speaks."""
@@ -29,12 +31,8 @@ class Mention:
     side: Side
 
 
-def _suffixes(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 STYLE_SUFFIXES = frozenset({".css", ".scss", ".sass", ".less", ".styl", ".pcss"})
-PAGES = _suffixes(
+PAGES = word_set(
     ".html .htm .xhtml .jinja .jinja2 .j2 .erb .ejs .hbs .mustache .twig .njk .liquid .php .phtml .vue .svelte "
     ".astro .jsx .tsx .haml .slim .pug .cshtml .razor .heex"
 )

@@ -18,6 +18,7 @@ from code_intel_server.codebase.resolution.values import (
     outside,
     union,
 )
+from code_intel_server.common.word_set import word_set
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,33 +31,13 @@ _LISTS = (
     " MutableSet Generator AsyncIterator AsyncIterable AsyncGenerator KeysView enumerate"
 )
 _MAPPINGS = "dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict"
-_COLLECTIONS = frozenset(
-    {
-        "dictionary",
-        "tuple",
-        "list_comprehension",
-        "set_comprehension",
-        "generator_expression",
-        "dictionary_comprehension",
-    }
+_COLLECTIONS = word_set(
+    "dictionary tuple list_comprehension set_comprehension generator_expression dictionary_comprehension"
 )
 _OPERATORS = {"/": "__truediv__", "+": "__add__", "-": "__sub__", "|": "__or__", "&": "__and__", "*": "__mul__"}
 _PROPERTIES = ("property", "cached_property")
-_WRAPPERS = frozenset(
-    [
-        "Optional",
-        "Union",
-        "Annotated",
-        "ClassVar",
-        "Final",
-        "Required",
-        "NotRequired",
-        "ReadOnly",
-        "InitVar",
-        "Awaitable",
-        "Coroutine",
-        "Unpack",
-    ]
+_WRAPPERS = word_set(
+    "Optional Union Annotated ClassVar Final Required NotRequired ReadOnly InitVar Awaitable Coroutine Unpack"
 )
 
 

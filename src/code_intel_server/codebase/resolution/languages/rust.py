@@ -21,6 +21,7 @@ from code_intel_server.codebase.resolution.values import (
     outside,
     union,
 )
+from code_intel_server.common.word_set import word_set
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -45,24 +46,8 @@ _KEEPING = (
     " with_context context inspect get_unchecked"
 )
 _PLAIN = "str String bool char u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 unit"
-_SAME_OBJECT = frozenset(
-    [
-        "clone",
-        "borrow",
-        "borrow_mut",
-        "as_ref",
-        "as_mut",
-        "lock",
-        "read",
-        "write",
-        "to_owned",
-        "into",
-        "deref",
-        "deref_mut",
-        "unwrap",
-        "expect",
-        "by_ref",
-    ]
+_SAME_OBJECT = word_set(
+    "clone borrow borrow_mut as_ref as_mut lock read write to_owned into deref deref_mut unwrap expect by_ref"
 )
 _HEADER = r"^\s*(unsafe )?impl\b"
 _FOR = re.compile(r"\bfor\s+(?:&\s*(?:'\w+\s*)?(?:mut\s+)?|dyn\s+)*(?:\w+::)*(\w+)")
@@ -105,16 +90,8 @@ class Rust(LanguageRules):
     lists: ClassVar[frozenset[str]] = frozenset({"array_expression"})
     type_members: ClassVar[Mapping[str, tuple[str, str]]] = {"scoped_type_identifier": ("path", "name")}
     type_arguments: ClassVar[Mapping[str, tuple[str, str]]] = {"generic_type": ("type", "type_arguments")}
-    type_same: ClassVar[frozenset[str]] = frozenset(
-        {
-            "reference_type",
-            "pointer_type",
-            "abstract_type",
-            "dynamic_type",
-            "bounded_type",
-            "qualified_type",
-            "removed_trait_bound",
-        }
+    type_same: ClassVar[frozenset[str]] = word_set(
+        "reference_type pointer_type abstract_type dynamic_type bounded_type qualified_type removed_trait_bound"
     )
     type_parents: ClassVar[frozenset[str]] = frozenset({"lifetime", "mutable_specifier"})
     transparent: ClassVar[frozenset[str]] = frozenset(_TRANSPARENT.split())

@@ -24,6 +24,7 @@ from code_intel_server.codebase.resolution.values import (
     outside,
     union,
 )
+from code_intel_server.common.word_set import word_set
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,25 +41,11 @@ _SWAPPED = re.compile(r"\.([mc]?)jsx?$")
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
 _BY_CONTEXT = _FUNCTIONS | {"object", "array"}
 """What is understood by what its place wants."""
-_WANTING_NOTHING = frozenset(
-    [
-        "expression_statement",
-        "member_expression",
-        "call_expression",
-        "new_expression",
-        "template_substitution",
-        "export_statement",
-    ]
+_WANTING_NOTHING = word_set(
+    "expression_statement member_expression call_expression new_expression template_substitution export_statement"
 )
-_PATTERNS = frozenset(
-    [
-        "array_pattern",
-        "object_pattern",
-        "rest_pattern",
-        "pair_pattern",
-        "assignment_pattern",
-        "object_assignment_pattern",
-    ]
+_PATTERNS = word_set(
+    "array_pattern object_pattern rest_pattern pair_pattern assignment_pattern object_assignment_pattern"
 )
 _SETTING = frozenset({"assignment_expression", "augmented_assignment_expression", "for_in_statement"})
 _PASSING_ON = frozenset(
@@ -76,25 +63,7 @@ _LISTS = (
 _TRANSPARENT = (
     "Promise PromiseLike Readonly Partial Required NonNullable Awaited Pick Omit Exclude Extract MaybePromise NoInfer"
 )
-_GLOBALS = frozenset(
-    {
-        "Array",
-        "Object",
-        "Map",
-        "Set",
-        "Promise",
-        "JSON",
-        "Math",
-        "Date",
-        "Error",
-        "console",
-        "document",
-        "window",
-        "process",
-        "String",
-        "Number",
-    }
-)
+_GLOBALS = word_set("Array Object Map Set Promise JSON Math Date Error console document window process String Number")
 _TYPES_ONLY = frozenset({"interface_declaration"})
 # What is never closed is taken to the end, and so is never tried again from each letter of it.
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*(?:"|\Z))|\\.|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])', re.DOTALL)
@@ -137,16 +106,8 @@ class TypeScript(LanguageRules):
     type_names: ClassVar[frozenset[str]] = frozenset({"type_identifier", "identifier"})
     type_members: ClassVar[Mapping[str, tuple[str, str]]] = {"nested_type_identifier": ("module", "name")}
     type_arguments: ClassVar[Mapping[str, tuple[str, str]]] = {"generic_type": ("name", "type_arguments")}
-    type_same: ClassVar[frozenset[str]] = frozenset(
-        {
-            "type_annotation",
-            "parenthesized_type",
-            "readonly_type",
-            "rest_type",
-            "optional_type",
-            "constraint",
-            "default_type",
-        }
+    type_same: ClassVar[frozenset[str]] = word_set(
+        "type_annotation parenthesized_type readonly_type rest_type optional_type constraint default_type"
     )
     type_either: ClassVar[frozenset[str]] = frozenset({"union_type", "intersection_type"})
     type_lists: ClassVar[frozenset[str]] = frozenset({"array_type"})
