@@ -16,18 +16,13 @@ from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.merging import read
 from code_intel_server.cli.init.project_files import found
 from code_intel_server.contract.clients import CLIENTS, CLIENTS_BY_NAME, Client, ClientFile
-from tests.cli.helpers import Said, fingerprint, own_state, project, session, state
+from tests.cli.helpers import Said, fingerprint, project, session, state
 
 QUICK = ["--no-proof", "--no-index"]
 NAMES = [client.name for client in CLIENTS]
 MERGED = [(client, file) for client in CLIENTS for file in client.files if not file.ours]
 IDS = [f"{client.name}-{file.name}" for client, file in MERGED]
 NEW = [client.name for client in CLIENTS if client.name not in {"claude", "codex"}]
-
-
-@pytest.fixture(autouse=True)
-def _own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own_state(monkeypatch, tmp_path)
 
 
 def hostile(file: ClientFile) -> str:

@@ -16,13 +16,12 @@ from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor import project as checkup_project
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
 from code_intel_server.tools.services import ProjectServices
-from tests.cli.helpers import Said, own_state, parsed, project, session, state
+from tests.cli.helpers import Said, parsed, project, session, state
 from tests.e2e.driver import git
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    own_state(monkeypatch, tmp_path)
     made = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
     assert init.main([str(made), "--no-proof", "--no-index", "--yes"]) == 0
     monkeypatch.chdir(made)

@@ -25,7 +25,7 @@ from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.workspace.state.signature import signed, verified
 from code_intel_server.workspace.values import TaskBranch
-from tests.cli.helpers import Said, own_state, project, session, state
+from tests.cli.helpers import Said, project, session, state
 from tests.e2e.driver import git
 
 MODULES_AT_MOST = 100
@@ -48,7 +48,6 @@ Ask = Callable[..., Asked]
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    own_state(monkeypatch, tmp_path)
     return project(tmp_path / "my pröject", **{"pkg/a.py": "x = 1\n"})
 
 

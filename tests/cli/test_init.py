@@ -18,15 +18,10 @@ from code_intel_server.cli.init import proposals
 from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
-from tests.cli.helpers import Said, fingerprint, own_state, project
+from tests.cli.helpers import Said, fingerprint, project
 from tests.e2e.driver import Server, git
 
 QUICK = ["--no-proof", "--no-index"]
-
-
-@pytest.fixture(autouse=True)
-def _own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own_state(monkeypatch, tmp_path)
 
 
 def test_a_project_is_scaffolded_and_registered_with_both_clients(tmp_path: Path) -> None:
@@ -263,7 +258,6 @@ def test_a_session_that_is_not_over_is_ended_before_an_upgrade_or_the_user_wants
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     """Found by a user: the agent that went on with it was told to undo what the upgrade had written."""
-    own_state(monkeypatch, tmp_path)
     root = project(tmp_path / "repo")
     assert init.main([str(root), *QUICK, "--yes"]) == 0
     with Server(root) as server:
@@ -284,7 +278,6 @@ def test_a_server_that_is_open_keeps_the_index_and_the_set_up_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     """Found by a user: with a client open the set-up stopped at the index, without proof and next steps."""
-    own_state(monkeypatch, tmp_path)
     root = project(tmp_path / "repo")
     with Server(root) as server:
         assert server.call("sync_index")["success"]

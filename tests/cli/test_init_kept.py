@@ -14,15 +14,10 @@ from code_intel_server.cli.doctor import project as checkup_project
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.workspace.state.key import load_key
-from tests.cli.helpers import Said, fingerprint, own_state, project, session, state
+from tests.cli.helpers import Said, fingerprint, project, session, state
 from tests.e2e.driver import git
 
 QUICK = ["--no-proof", "--no-index"]
-
-
-@pytest.fixture(autouse=True)
-def _own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own_state(monkeypatch, tmp_path)
 
 
 def test_no_written_file_holds_an_absolute_path(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import insights
-from tests.cli.helpers import Said, fingerprint, own_state, session, state
+from tests.cli.helpers import Said, fingerprint, session, state
 from tests.cli.test_report import ANSI, HOSTILE, assert_harmless, text_of
 from tests.e2e.driver import repository
 
@@ -112,7 +112,6 @@ def _both(root: Path, capsys: Said) -> tuple[str, str]:
 def test_sessions_are_named_by_their_requests_and_link_to_their_reports(
     root: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    own_state(monkeypatch, tmp_path)
     kept = {"query": "Return two", "started_at": AT.format(0)}
     record = {"session_id": "../../another", "end": "SESSION_COMPLETE", "state": {"orchestrator_state": kept}}
     (root / ".code-intel/logs/sessions").mkdir()
@@ -181,7 +180,6 @@ def test_hostile_texts_do_nothing_in_text_and_page(root: Path, capsys: Said) -> 
 def test_a_session_that_is_not_over_is_counted_and_said_and_left_alone(
     tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own_state(monkeypatch, tmp_path)
     root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})
     (root / ".code-intel/logs").mkdir(parents=True)
     decisions(root, "20260201_123456", submit(4, "ok", 5))

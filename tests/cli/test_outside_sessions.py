@@ -17,7 +17,7 @@ from code_intel_server.cli.hook.outside_sessions import locked, place_of, runs_n
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.endings import Endings
 from code_intel_server.workspace.project.trust import Approvals
-from tests.cli.helpers import Said, own_state, project, session, state
+from tests.cli.helpers import Said, project, session, state
 from tests.e2e.driver import git
 
 TEST = "from app import greet\n\n\ndef test_greet():\n    assert greet('you') == 'Hello, you!'\n"
@@ -28,7 +28,6 @@ Event = Callable[..., str]
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    own_state(monkeypatch, tmp_path)
     made = project(tmp_path / "repo", **{"test_app.py": TEST, "conftest.py": ""})
     configure(made)
     return made

@@ -17,7 +17,7 @@ from code_intel_server.cli.pages.record import SessionRecord, Submit, session_re
 from code_intel_server.cli.pages.report import changed_files, course, report_page
 from code_intel_server.cli.words import duration
 from code_intel_server.common.printable import printable
-from tests.cli.helpers import Said, fingerprint, own_state, session, state
+from tests.cli.helpers import Said, fingerprint, session, state
 from tests.e2e.driver import Server, repository
 from tests.e2e.fast_session import commit_all
 
@@ -209,7 +209,6 @@ def test_a_file_that_cannot_be_written_is_said(looped: Path, capsys: Said) -> No
 def test_a_session_that_is_not_over_is_reported_and_left_alone(
     tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own_state(monkeypatch, tmp_path)
     root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})
     (root / ".code-intel").mkdir()
     with session(root, state()) as services:

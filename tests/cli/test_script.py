@@ -10,7 +10,7 @@ from code_intel_server.cli.proof import SampleWork, prove
 from code_intel_server.cli.proof.agent import handshake, run_session
 from code_intel_server.cli.proof.script import Edit, Fields, Script, Stuck, ToolCall
 from code_intel_server.common.resources import templates_dir
-from tests.cli.helpers import own_state, project
+from tests.cli.helpers import project
 from tests.e2e.driver import Server
 
 
@@ -100,7 +100,6 @@ def test_a_server_that_does_not_start_is_said(tmp_path: Path) -> None:
 
 
 def test_a_project_of_documents_only_is_proven_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_state(monkeypatch, tmp_path)
     root = project(tmp_path / "repo")
     for path in ("app.py", "secrets/vault.py"):
         (root / path).unlink()
@@ -146,7 +145,6 @@ def test_a_project_with_rules_of_its_own_is_led_through_and_keeps_their_summary(
 ) -> None:
     from tests.e2e.driver import git
 
-    own_state(monkeypatch, tmp_path)
     root = project(tmp_path / "repo", **{"CLAUDE.md": "# Rules\n\n- Keep it small.\n"})
     assert init.main([str(root), "--no-proof", "--no-index", "--yes"]) == 0
     script = run_session(SampleWork(root, "app.py"), root)

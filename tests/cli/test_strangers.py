@@ -17,16 +17,11 @@ from code_intel_server.cli import abandon, console, find, init, insights, status
 from code_intel_server.cli.init.scaffold import MANIFEST, Manifest, Scaffold
 from code_intel_server.workspace import files
 from code_intel_server.workspace.project.trust import Approvals
-from tests.cli.helpers import Said, fingerprint, own_state, project
+from tests.cli.helpers import Said, fingerprint, project
 from tests.e2e.driver import git
 from tests.programs import ran
 
 QUICK = ["--no-proof", "--no-index"]
-
-
-@pytest.fixture(autouse=True)
-def _own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own_state(monkeypatch, tmp_path)
 
 
 def command(*arguments: str, cwd: Path, **more: str) -> subprocess.Popen[str]:

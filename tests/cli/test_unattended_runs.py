@@ -13,7 +13,7 @@ from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init import codex_hooks
 from code_intel_server.cli.init.scaffold import Manifest
-from tests.cli.helpers import Said, fingerprint, own_state, project
+from tests.cli.helpers import Said, fingerprint, project
 
 QUICK = ["--no-proof", "--no-index"]
 GRANT = "code-intel-server hook --allow-writes"
@@ -22,7 +22,6 @@ GRANT = "code-intel-server hook --allow-writes"
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """On a machine without Codex: its own approvals are tests/e2e/clients' business."""
-    own_state(monkeypatch, tmp_path)
     git = shutil.which("git")
     assert git is not None
     (tmp_path / "bin").mkdir()

@@ -16,14 +16,13 @@ from code_intel_server.flow.ports import Author
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.session.user_words import SessionUser
 from code_intel_server.workspace.state import heard
-from tests.cli.helpers import own_state, project, session, state
+from tests.cli.helpers import project, session, state
 
 TALK = "11111111-2222"
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    own_state(monkeypatch, tmp_path)
     made = project(tmp_path / "my pröject")
     (made / ".code-intel").mkdir()
     return made

@@ -27,7 +27,7 @@ from code_intel_server.flow.tasks import ChecklistItem, TaskModel
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.archives import archive
 from code_intel_server.workspace.values import ProofStatus
-from tests.cli.helpers import Said, own_state, parsed, project, session, state
+from tests.cli.helpers import Said, parsed, project, session, state
 from tests.e2e.driver import ENVIRONMENT
 
 _SECONDS = 60.0
@@ -81,7 +81,6 @@ class Terminal:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project that was set up and indexed."""
-    own_state(monkeypatch, tmp_path)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     made = project(tmp_path / "repo")
@@ -178,7 +177,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def quiet(plain: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The same without a session or a log."""
-    own_state(monkeypatch, tmp_path)
     shutil.rmtree(plain / ".code-intel")
     (plain / ".code-intel").mkdir()
     return plain

@@ -53,8 +53,7 @@ def test_where_no_task_is_named_the_failure_counts_for_those_of_this_round_alone
 
 
 def test_where_tasks_are_named_the_failure_counts_for_them_alone() -> None:
-    session = Session().to_ready()
-    session.plan("t1", "t2")
+    session = Session().to_ready().planned("t1", "t2")
     session.edit().report("t1")
     session.edit("README.md", "# App\n\nMore.\n")
     session.world.call("check_write_target", *session.world.files)
@@ -73,8 +72,7 @@ def test_a_script_that_a_verify_command_runs_needs_a_reason_under_its_old_name_a
     session.plan("t1")
     session.world.files["main.py"] = session.world.files.pop("app.py")
     session.report("t1", "main.py:1")
-    session.send(summary="Done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     session.world.scripts[run] = f"python {run}"
     answer = session.commit("main.py")
     assert session.error == "failures.PRE_COMMIT.tests_changed_need_reason"
@@ -102,8 +100,7 @@ def test_after_continue_changes_are_measured_from_head_as_it_was_at_the_start() 
     session.send(choice="continue")
     session.to_ready().plan("t1")
     assert session.report("t1", "app.py:2")["success"], session.error
-    session.send(summary="Done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     session.send(reviewed_files=[], commit_message="Go on", review_prompt_used="garbage_detection", summary="Nothing.")
     assert session.error == "common_failures.required_tools_not_used"
     world.call("review_changes")
@@ -148,8 +145,7 @@ def test_a_refusal_says_what_to_do_about_it() -> None:
 
 
 def test_who_has_forgotten_the_plan_is_told_the_next_task_and_how_far_it_is() -> None:
-    session = Session().to_ready()
-    session.plan("t1", "t2")
+    session = Session().to_ready().planned("t1", "t2")
     session.edit().report("t1")
     for answer in (session.status(), session.raw({})):
         assert answer["task_progress"] == "1/2"
@@ -161,8 +157,7 @@ def test_who_has_forgotten_the_plan_is_told_the_next_task_and_how_far_it_is() ->
 
 
 def test_a_new_plan_may_reword_what_is_pending_and_nothing_that_is_done() -> None:
-    session = Session().to_ready()
-    session.plan("t1", "t2")
+    session = Session().to_ready().planned("t1", "t2")
     session.edit().report("t1")
     tasks = [
         {"id": "t1", "description": "Other words", "status": "completed"},
@@ -254,8 +249,7 @@ def test_a_refusal_names_the_fields_it_did_not_look_at() -> None:
 
 def test_the_whole_payload_of_another_step_ends_none_that_asks_for_nothing() -> None:
     """A field too many is only named."""
-    session = Session(Flags(no_quality=True)).to_ready()
-    session.plan("t1")
+    session = Session(Flags(no_quality=True)).to_ready().planned("t1")
     session.edit().report("t1")
     verdict = {"passed": True, "verifier_used": "tests", "details": "green"}
     refused = session.send(**verdict)
@@ -287,8 +281,7 @@ def test_a_round_that_changed_nothing_is_not_said_to_have_left_the_files_as_in_t
     session.world.call("check_write_target", *session.world.files)
     skipped = {"item": "Item of t2", "status": "skipped", "reason": "It is right as it is."}
     session.send(task_id="t2", checklist=[skipped], tools_used=["check_write_target"])
-    session.send(summary="Done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     session.world.nothing_new = True
     warning = str(session.commit()["warning"])
     assert "no file changed since this session's last commit" in warning

@@ -67,21 +67,18 @@ class TestPlan:
         assert session.state.tasks[0].revert_reason == ""
 
     def test_the_same_plan_again_changes_nothing(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1", "t2")
+        session = Session().to_ready().planned("t1", "t2")
         session.edit().report("t1")
         before = session.state.tasks
         session.plan("t2")
         assert session.state.tasks == before
 
     def test_a_re_plan_may_drop_pending_tasks_and_says_so(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1", "t2")
+        session = Session().to_ready().planned("t1", "t2")
         assert "dropped t2" in str(session.plan("t1", "t3")["warning"])
 
     def test_a_completed_task_neither_vanishes_nor_reopens(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1", "t2")
+        session = Session().to_ready().planned("t1", "t2")
         session.edit().report("t1")
         session.send(tasks=[task("t1"), task("t2"), task("t3")])
         assert session.error == "failures.READY.completed_missing"
@@ -91,15 +88,13 @@ class TestPlan:
         assert [(one.id, str(one.status)) for one in session.state.tasks] == [("t1", "completed"), ("t3", "pending")]
 
     def test_a_plan_without_pending_tasks_is_refused(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1")
+        session = Session().to_ready().planned("t1")
         session.edit().report("t1")
         session.send(tasks=[task("t1", status="completed")])
         assert session.error == "failures.READY.no_pending_tasks"
 
     def test_more_can_be_planned_after_the_last_report(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1")
+        session = Session().to_ready().planned("t1")
         session.edit().report("t1")
         assert session.state.place.step == 14
         session.plan("t2")
@@ -142,8 +137,7 @@ class TestPlan:
         assert session.plan("t1")["success"]
 
     def test_the_same_plan_again_changes_nothing_at_any_time_in_ready(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1", "t2")
+        session = Session().to_ready().planned("t1", "t2")
         session.edit().report("t1")
         first = session.state.tasks
         answer = session.send(tasks=[task("t1"), task("t2")], summary="As before.")
@@ -413,8 +407,7 @@ class TestReport:
         self, ranges: tuple[str, str]
     ) -> None:
         """Found by agents: a function and a detail of it were refused in one order and taken in the other."""
-        session = Session().to_ready()
-        session.plan("t1", "t2", "t3")
+        session = Session().to_ready().planned("t1", "t2", "t3")
         session.edit(text="def main():\n    a = 2\n    b = a\n    return b\n")
         for name, evidence in zip(("t1", "t2"), ranges, strict=True):
             session.report(name, evidence)
@@ -424,24 +417,21 @@ class TestReport:
 
     @pytest.mark.parametrize("ranges", [("app.py:2-3", "app.py:2, app.py:3"), ("app.py:2, app.py:3", "app.py:2-3")])
     def test_lines_named_one_by_one_are_still_another_items(self, ranges: tuple[str, str]) -> None:
-        session = Session().to_ready()
-        session.plan("t1", "t2")
+        session = Session().to_ready().planned("t1", "t2")
         session.edit(text="def main():\n    a = 2\n    return a\n")
         session.report("t1", ranges[0])
         session.report("t2", ranges[1])
         assert session.error == "failures.READY.range_reused_needs_reason"
 
     def test_a_line_named_twice_by_an_item_is_a_detail_like_one_named_once(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1", "t2")
+        session = Session().to_ready().planned("t1", "t2")
         session.edit(text="def main():\n    a = 2\n    return a\n")
         session.report("t1", "app.py:2-3, app.py:3")
         session.report("t2", "app.py:3")
         assert session.error == ""
 
     def test_details_do_not_use_up_what_another_item_rests_on(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1", "t2", "t3")
+        session = Session().to_ready().planned("t1", "t2", "t3")
         session.edit(text="def main():\n    a = 2\n    return a\n")
         session.report("t1", "app.py:2-3")
         session.report("t2", "app.py:2")
@@ -462,8 +452,7 @@ class TestReport:
         self, ranges: tuple[str, str]
     ) -> None:
         """Found by an opponent: one line of code under three comments proved four items."""
-        session = Session().to_ready()
-        session.plan("t1", "t2")
+        session = Session().to_ready().planned("t1", "t2")
         session.edit(text="def main():\n    # one\n    # two\n\n    # three\n    return 2\n")
         session.report("t1", ranges[0])
         assert session.error == ""

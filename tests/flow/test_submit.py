@@ -1165,8 +1165,7 @@ class TestPreCommit:
         assert session.state.verification_failure_count == 0
 
     def test_without_verification_nothing_is_proven_and_the_trailer_says_so(self) -> None:
-        session = Session(Flags(no_verify=True), world=World(proof=ProofStatus.FAILED)).to_ready()
-        session.plan("t1")
+        session = Session(Flags(no_verify=True), world=World(proof=ProofStatus.FAILED)).to_ready().planned("t1")
         session.edit().report("t1")
         session.send()
         assert session.state.phase is Phase.PRE_COMMIT
@@ -1193,8 +1192,7 @@ class TestPreCommit:
         assert session.error == "failures.PRE_COMMIT.branch_manager_not_found"
 
     def test_both_names_of_a_renamed_file_are_committed(self) -> None:
-        session = Session().to_ready()
-        session.plan("t1")
+        session = Session().to_ready().planned("t1")
         session.world.files["main.py"] = session.world.files.pop("app.py")
         session.report("t1", "app.py:1")
         session.send()
@@ -1517,12 +1515,10 @@ class TestInterruptedCommit:
         world = World()
         world.files["notes.txt"] = "mine\n"
         world.heads[world.head()] = {path: text for path, text in world.files.items() if path != "notes.txt"}
-        session = Session(Flags(no_doc=True), world=world).to_ready("app.py", "notes.txt")
-        session.plan("t1")
+        session = Session(Flags(no_doc=True), world=world).to_ready("app.py", "notes.txt").planned("t1")
         session.edit().report("t1")
         session.edit("notes.txt", "mine, edited\n")
-        session.send(summary="Done.")
-        session.send(passed=True, verifier_used="tests", details="green")
+        session.verified()
         session.commit("app.py", {"path": "notes.txt", "decision": "leave", "reason": "the user writes it"})
         world.heads[session.state.tip] = {"app.py": world.files["app.py"], "README.md": "# App\n"}
         session.send(issues=["is not nice"], quality_prompt_used="quality_review")

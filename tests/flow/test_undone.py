@@ -16,11 +16,9 @@ DONE = {"item": "Item of t1", "status": "done"}
 
 def verified(text: str = TWO, evidence: str = "app.py:2") -> Session:
     """A session before its commit whose only task was reported with `text` in app.py."""
-    session = Session().to_ready("app.py", "README.md")
-    session.plan("t1")
+    session = Session().to_ready("app.py", "README.md").planned("t1")
     session.edit(text=text).report("t1", evidence)
-    session.send(summary="All tasks are done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     assert session.state.phase == "PRE_COMMIT"
     return session
 
@@ -87,12 +85,10 @@ def test_what_does_something_else_than_at_its_report_is_said_in_answer_and_trail
 
 
 def test_what_a_later_task_reports_anew_is_not_said_to_be_changed_again() -> None:
-    session = Session().to_ready("app.py", "README.md")
-    session.plan("t1", "t2")
+    session = Session().to_ready("app.py", "README.md").planned("t1", "t2")
     session.edit(text="def main():\n    return 2\n").report("t1")
     session.edit(text="def main():\n    return 2 + 0 * 3\n").report("t2", "app.py:2", reason="It refines the first.")
-    session.send(summary="All tasks are done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     session.commit("app.py")
     assert "Code-Intel-Reworked" not in dict(session.world.commits[-1].trailers)
 
@@ -103,8 +99,7 @@ def test_a_binary_file_that_is_another_than_at_its_report_is_said() -> None:
     )
     session.plan("t1")
     session.edit("logo.png", "\0b").report("t1", "logo.png:1")
-    session.send(summary="All tasks are done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     session.edit("logo.png", "\0c").commit("logo.png")
     assert dict(session.world.commits[-1].trailers)["Code-Intel-Reworked"] == "t1: Item of t1 (logo.png:1-1)"
 
@@ -147,8 +142,7 @@ def test_without_a_snapshot_nobody_can_tell_what_was_undone() -> None:
 
 
 def test_an_empty_override_is_work_with_a_reason() -> None:
-    session = Session().to_ready("app.py")
-    session.plan("t1")
+    session = Session().to_ready("app.py").planned("t1")
     body = "class A:\n    def run(self):\n        return 1\n\n\nclass B(A):\n    def run(self):\n        pass\n"
     assert not session.edit(text=body).report("t1", "app.py:8")["success"]
     assert session.report("t1", "app.py:8", reason="B must do nothing here.")["success"]
@@ -188,8 +182,7 @@ def test_a_task_that_repeats_the_item_settles_it(status: str) -> None:
         ],
     )
     assert answer["success"], answer
-    session.send(summary="All tasks are done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     assert session.commit("app.py", "README.md")["phase"] == "QUALITY_REVIEW"
 
 
@@ -203,16 +196,14 @@ def test_what_is_left_or_discarded_is_not_in_the_commit_and_its_reason_is_kept()
 
 
 def test_a_dropped_task_and_one_of_which_all_is_skipped_are_said_in_the_trailers() -> None:
-    session = Session(world=World()).to_ready("app.py", "README.md")
-    session.plan("t1", "t2", "t3")
+    session = Session(world=World()).to_ready("app.py", "README.md").planned("t1", "t2", "t3")
     session.plan("t1", "t2")
     session.edit().report("t1")
     session.edit("README.md", "# Other\n")
     session.world.call("check_write_target", "README.md")
     skipped = {"item": "Item of t2", "status": "skipped", "reason": "It was not needed."}
     assert "although every item" in str(session.send(task_id="t2", checklist=[skipped])["warning"])
-    session.send(summary="All tasks are done.")
-    session.send(passed=True, verifier_used="tests", details="green")
+    session.verified()
     session.commit("app.py", "README.md")
     trailers = dict(session.world.commits[-1].trailers)
     assert (trailers["Code-Intel-Dropped"], trailers["Code-Intel-Only-Skipped"]) == ("t3", "t2")
@@ -241,7 +232,6 @@ def test_what_a_later_round_takes_back_is_committed_and_said() -> None:
 
 
 def test_code_that_is_too_large_for_a_syntax_tree_is_said_not_to_be_judged_by_it() -> None:
-    session = Session().to_ready("app.py", "README.md")
-    session.plan("t1")
+    session = Session().to_ready("app.py", "README.md").planned("t1")
     answer = session.edit(text="# one more comment\n" * 60_000 + TWO).report("t1", "app.py:60002")
     assert "syntax tree: app.py" in str(answer["warning"])

@@ -626,6 +626,17 @@ class Session:
         ]
         return self.send(tasks=recorded + fresh, **more)
 
+    def planned(self, *ids: str) -> "Session":
+        """With a plan of these tasks."""
+        self.plan(*ids)
+        return self
+
+    def verified(self) -> "Session":
+        """The reported tasks, completed and verified."""
+        self.send(summary="All tasks are done.")
+        self.send(passed=True, verifier_used="tests", details="green")
+        return self
+
     def edit(self, path: str = "app.py", text: str = "def main():\n    return 2\n") -> "Session":
         self.world.files[path] = text
         return self
@@ -643,8 +654,9 @@ class Session:
         return self
 
     def to_commit(self) -> "Session":
-        self.to_verify().send(passed=True, verifier_used="tests", details="green")
-        return self
+        self.plan("t1")
+        self.edit().report("t1")
+        return self.verified()
 
     def commit(self, *reviewed: object, **more: object) -> dict[str, object]:
         self.world.call("review_changes")

@@ -1,12 +1,9 @@
 """What start_session tells of the project it finds: its documents, its model, its client's hooks (SPEC 7, 9, 11)."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
-from tests.e2e.driver import repository
 
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.tools.current_project import CurrentProject
@@ -18,14 +15,6 @@ FILES = {
     "handbook/style.md": "# Style\n",
 }
 RULE = "after a compaction"
-
-
-@pytest.fixture
-def current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CurrentProject]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = CurrentProject(repository(tmp_path / "home", FILES))
-    yield made
-    made.services.close()
 
 
 def write(current: CurrentProject, path: str, text: str) -> None:

@@ -1,11 +1,8 @@
 """Which lane start_session advises, and which a project may make its own (SPEC 3.2)."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from tests.e2e.driver import repository
 
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.session.lanes import Lane, code_names_in, lane_for_names
@@ -20,14 +17,6 @@ UNPROVEN = (
     "fast fits: README.md in 1 file, but no verify_commands prove the work. "
     "This session runs auto; the user may choose with the flag fast."
 )
-
-
-@pytest.fixture
-def current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CurrentProject]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = CurrentProject(repository(tmp_path / "home", FILES))
-    yield made
-    made.services.close()
 
 
 def configure(current: CurrentProject, **settings: object) -> None:

@@ -1,12 +1,9 @@
 """start_session names the places at which a report is begun (SPEC 2)."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.driver import repository
 
 from code_intel_server.errors import Rejected
 from code_intel_server.index.retrieval.starting_points import CodeRange, fused
@@ -22,14 +19,6 @@ FILES = {
     "vendor/basket.py": "class Basket:\n    def pay(self, order):\n        return None\n",
     "tests/test_basket.py": "from shop.basket import Basket\n\n\ndef test_pay():\n    assert Basket().pay(None)\n",
 }
-
-
-@pytest.fixture
-def current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CurrentProject]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = CurrentProject(repository(tmp_path / "home", FILES))
-    yield made
-    made.services.close()
 
 
 def begun(current: CurrentProject, query: str, **flags: bool) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from code_intel_server.receipts.results import across
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git.repository import Git
 from code_intel_server.workspace.project.config import Config, VerifyCommand
-from code_intel_server.workspace.proofs import Check, Judged, ProofRequest, Say
+from code_intel_server.workspace.proofs import Judged, ProofRequest, Say, StopCheck
 from code_intel_server.workspace.state.signature import BadSignature, signed, verified
 from code_intel_server.workspace.values import Change, CommandRun, ProofStatus, SeenTests
 
@@ -194,13 +194,13 @@ class SessionRuns:
         with contextlib.suppress(RuntimeError):  # no more threads: the verdict makes them
             threading.Thread(target=work, name="runs-ahead", daemon=True).start()
 
-    def judge(self, asked: ProofRequest, say: Say, check: Check) -> Judged:
+    def judge(self, asked: ProofRequest, say: Say, check: StopCheck) -> Judged:
         """Make the runs of a change, or take what they showed the last time; see `workspace.proofs.Suites`."""
         if asked != self._ahead:
             self._ahead_stop.set()
         return self._judge(asked, say, check)
 
-    def _judge(self, asked: ProofRequest, say: Say, check: Check, *, ahead: bool = False) -> Judged:
+    def _judge(self, asked: ProofRequest, say: Say, check: StopCheck, *, ahead: bool = False) -> Judged:
         chosen = tuple(one for one in asked.commands if runs_tests(one))
         if not chosen:
             return Judged(tests=SeenTests(only_status=True) if asked.commands else None)
@@ -225,7 +225,7 @@ class SessionRuns:
         base: str,
         tree: str,
         say: Say,
-        check: Check,
+        check: StopCheck,
         *,
         ahead: bool,
     ) -> Judged:
@@ -263,7 +263,7 @@ class SessionRuns:
             self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
         return Judged(dict(zip(chosen, runs, strict=False)), seen)
 
-    def beside(self, asked: ProofRequest, say: Say, check: Check) -> tuple[VerifyCommand, ...]:
+    def beside(self, asked: ProofRequest, say: Say, check: StopCheck) -> tuple[VerifyCommand, ...]:
         """Run in clean checkouts what runs no tests, and passed in the project's folder; see `workspace.proofs.Suites`.
 
         Only exit statuses count, the base's only where the change fails. Where no checkout can be had, nothing is known.
@@ -361,7 +361,7 @@ def _is_test_script(name: str) -> bool:
     return bool(_RUN_TESTS.match(name)) or (words[-1] == "sh" and not {"test", "tests"}.isdisjoint(words))
 
 
-def _notary(git: Git, config: Config, commands: Sequence[VerifyCommand], tell: Say, check: Check) -> Notary:
+def _notary(git: Git, config: Config, commands: Sequence[VerifyCommand], tell: Say, check: StopCheck) -> Notary:
     limit, borrow = config.verify_limit or None, config.borrowed_folders
     return Notary(git, commands, limit=limit, borrow=borrow, tell=tell, check=check, mutants=config.verify_mutants)
 

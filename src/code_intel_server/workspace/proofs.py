@@ -37,7 +37,7 @@ _STARTS_OTHERS = re.compile(
 
 Progress = Callable[[float, float, str], None]
 Say = Callable[[str], None]
-Check = Callable[[], None]
+StopCheck = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class Judged:
 class Suites(Protocol):
     """Runs those of the commands that are known to run tests in clean checkouts, test by test."""
 
-    def judge(self, asked: ProofRequest, say: Say, check: Check) -> Judged:
+    def judge(self, asked: ProofRequest, say: Say, check: StopCheck) -> Judged:
         """Run them; `say` is told what runs, `check` is called while it does and may raise."""
 
-    def beside(self, asked: ProofRequest, say: Say, check: Check) -> Collection[VerifyCommand]:
+    def beside(self, asked: ProofRequest, say: Say, check: StopCheck) -> Collection[VerifyCommand]:
         """Those of the commands that run no tests and passed in the project's folder which pass in a clean checkout of the base and fail in one of the change."""
 
     def begin(self, session_id: str, config: Config, commands: Sequence[VerifyCommand], commit: str) -> None:
@@ -98,7 +98,7 @@ class ProofRunner:
         config: ConfigFile,
         tree: TreeJudge,
         approvals: Approvals | None = None,
-        check: Check = lambda: None,
+        check: StopCheck = lambda: None,
         suites: Suites | None = None,
         *,
         commits: bool = True,
