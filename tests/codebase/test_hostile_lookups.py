@@ -4,6 +4,7 @@ import contextlib
 import os
 import resource
 import shlex
+import sysconfig
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -285,7 +286,7 @@ def test_a_program_of_the_project_is_not_run_even_where_path_holds_the_current_f
 
 def test_without_ripgrep_the_lookup_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(ripgrep, "_wheel_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
     with pytest.raises(Unavailable) as problem:
         explorer(tmp_path, {"a.py": "x\n"}).search_text("x")
     assert problem.value.key == "tool_errors.generic.program_missing"

@@ -634,7 +634,7 @@ class TestReport:
         assert unwritable(session.state, session.ports, ["app.py", "new.py", "README.md"]) == {"README.md"}
 
     def test_a_file_may_be_written_once_a_plan_is_accepted(self) -> None:
-        from code_intel_server.flow.checks.judgement import why_writable_now
+        from code_intel_server.flow.checks.judgement import unwritable, why_writable_now
 
         session = Session().to_ready()
         assert why_writable_now(session.state, session.ports, "app.py") == "no plan yet"
@@ -642,6 +642,9 @@ class TestReport:
         assert why_writable_now(session.state, session.ports, "app.py") == "explored"
         session.edit().report("t1")
         assert why_writable_now(session.state, session.ports, "README.md") == "not explored"
+        for path in ("app.py", "new.py", "README.md", "deep/new.py"):
+            allowed = why_writable_now(session.state, session.ports, path).allowed
+            assert allowed is not bool(unwritable(session.state, session.ports, [path])), path
         session.send(summary="All tasks are done.")
         assert why_writable_now(session.state, session.ports, "app.py") == "no plan yet"
 
