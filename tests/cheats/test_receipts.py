@@ -1,6 +1,8 @@
 """A session whose verify command runs tests: what the commit says of them was seen in clean checkouts (SPEC 4, Receipts)."""
 
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +44,21 @@ def message(stage: Stage, revision: str = "HEAD") -> str:
 def _trusted(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the user allowed on the stage holds for commands too."""
     monkeypatch.setenv("XDG_STATE_HOME", str(stage.root.parent / "state"))
+
+
+def test_the_runs_that_begin_with_the_last_report_are_not_made_again_for_the_verdict(
+    stage: Stage, tmp_path: Path
+) -> None:
+    log = tmp_path / "runs"
+    before_the_verdict(stage, tests__test_app=f"{TESTED}\n\nwith open({str(log)!r}, 'a') as log:\n    log.write('x')\n")
+    kept = stage.root / ".code-intel" / "cache" / "runs"
+    end = time.monotonic() + 120
+    while not [*kept.glob("*.verdict.json")]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    begun = log.read_text()
+    assert stage.accepted(**verdict())["proof"]["status"] == "proven"
+    assert log.read_text() == begun
 
 
 def test_the_commit_and_the_merge_say_which_tests_fail_without_it(stage: Stage) -> None:

@@ -156,6 +156,42 @@ def test_an_edited_record_of_the_base_is_not_believed(world: World) -> None:
     assert judged.tests is not None and judged.tests.counts["pass_to_pass"] == 2
 
 
+def _begun(said: list[str]) -> list[str]:
+    """The names of the runs that were begun."""
+    return [text.partition(":")[0] for text in said if "background" not in text]
+
+
+def test_another_verdict_runs_again_only_what_the_edit_in_between_changed(world: World) -> None:
+    wrong = SUM.replace("== 4", "== 5")
+    said: list[str] = []
+    refused(world.heard(said.append, calc__py=FIXED, test_sum__py=wrong))
+    assert _begun(said) == ["original", "new", "base", "red"]
+    said.clear()
+    judged = world.heard(said.append, test_sum__py=SUM)
+    assert _begun(said)[:2] == ["new", "red"], "the tests alone changed"
+    assert {"original", "base"}.isdisjoint(_begun(said))
+    assert judged.tests is not None and not judged.tests.questions
+    assert judged.tests.listed["fail_to_pass"] == ["test_sum.py::test_sum"]
+    assert judged.tests.counts["pass_to_pass"] == 2
+    said.clear()
+    assert "test_calc.py::test_twice" in refused(world.heard(said.append, calc__py=WRONG))
+    assert "original" in _begun(said) and "base" not in _begun(said), "the product changed"
+    said.clear()
+    again = world.heard(said.append, test_sum__py=SUM + "\n")
+    assert "test_calc.py::test_twice" in refused(again)
+    assert "original" in _begun(said), "it failed"
+
+
+def test_the_original_tests_are_run_again_where_what_they_borrow_has_changed(world: World) -> None:
+    world.repo.write(".git/info/exclude", ".venv\n")
+    world.repo.write(".venv/lib/one.py", "")
+    world.judge(calc__py=FIXED, test_sum__py=SUM.replace("== 4", "== 5"))
+    world.repo.write(".venv/lib/two.py", "")
+    said: list[str] = []
+    world.heard(said.append, test_sum__py=SUM)
+    assert "original" in _begun(said)
+
+
 @pytest.mark.parametrize(
     "attack",
     [

@@ -9,6 +9,7 @@ A folder is held by a lock while its run lives, so that what a killed run left i
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import signal
@@ -146,7 +147,8 @@ class Checkouts:
 
     `objects` is the object folder of snapshots, None where all states are commits. What could not be put into a
     checkout as it should be is in `lacking`: submodules whose content is not at hand; in `pointers`: files of which only
-    what Git LFS stores for them is; and in `unmerged`: files of both classes that could not be merged by key.
+    what Git LFS stores for them is; and in `unmerged`: files of both classes that could not be merged by key. `contents`
+    has for each checkout one word for what was put into it.
     """
 
     git: Git
@@ -155,6 +157,7 @@ class Checkouts:
     lacking: set[str] = field(default_factory=set)
     pointers: set[str] = field(default_factory=set)
     unmerged: set[str] = field(default_factory=set)
+    contents: dict[str, str] = field(default_factory=dict)
     _env: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -228,7 +231,8 @@ class Checkouts:
         contents = {one.path: self._merged(one, side) for one in both} if merge else {}
         rows |= {one.path: one.old for one in both if merge and contents[one.path] is None}
         self.unmerged |= {path for path, content in contents.items() if content is None}
-        self._export(state, target, rows)
+        listed = self._export(state, target, rows)
+        self.contents[name] = hashlib.sha256(repr((listed, contents)).encode()).hexdigest()
         for path, content in contents.items():
             if content is not None:
                 (target / path).write_bytes(content)
@@ -242,7 +246,7 @@ class Checkouts:
         """What one side of a changed file holds, b'' where it is not there. Raises Unavailable where git fails."""
         return self._must("cat-file", "blob", side.oid) if side.there else b""
 
-    def _export(self, state: str, target: Path, over: Mapping[str, FileSide]) -> None:
+    def _export(self, state: str, target: Path, over: Mapping[str, FileSide]) -> list[tuple[str, str, str]]:
         commit = self.git.oid(state)
         git_dir = self.git.at.git_dir if commit else self.folder / _RAW
         repository = self._repository(target / ".git", commit or self.git.oid("HEAD"))
@@ -278,6 +282,7 @@ class Checkouts:
             told = f"path = {path}\n" in f"{named}\n"
             if head.startswith(_GITLINK) and not (told and self._submodule(path, head.split()[1], target / path)):
                 self.lacking.add(path)
+        return listed
 
     def _absent(self, entries: Sequence[tuple[str, str]]) -> dict[str, str]:
         """The files whose content no object folder has: those too big for a snapshot to store."""

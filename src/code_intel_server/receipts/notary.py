@@ -66,12 +66,21 @@ _UNBUILT_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
+class OriginalRun:
+    """What the base's tests showed on a new product, and one word for that checkout and what was borrowed for it."""
+
+    runs: tuple[SuiteRunRecord, ...]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the runs of one change showed.
 
     `problems` refuse it, besides tests that fail or are unexplained; `notes` are reported. `uncompared` are changed files
     that only tests mentioned before and that no run could do without, `undeclared` lent packages that it is the first to
     load and that nothing asks for. `exit_status_only` where no run named a test: then the exit statuses are all there is.
+    `original` is the run of the original tests where nothing failed in it that did not before: it need not be made again.
     """
 
     receipt: RunComparison
@@ -83,6 +92,7 @@ class Verdict:
     exit_status_only: bool = False
     unavailable: str = ""
     seconds: float = 0.0
+    original: OriginalRun | None = None
 
     @property
     def good(self) -> bool:
@@ -120,16 +130,23 @@ class Notary:
     mutants: Mutants = "off"
     _deadline: float = 0.0
 
-    def verify(self, base: str, new: str, objects: Path | None = None, before: BaseRun | None = None) -> Verdict:
+    def verify(
+        self,
+        base: str,
+        new: str,
+        objects: Path | None = None,
+        before: BaseRun | None = None,
+        earlier: OriginalRun | None = None,
+    ) -> Verdict:
         """Run what a change from `base` to `new` has to be seen by: commits, or snapshots with the folder of their objects.
 
-        Both are of one kind: a snapshot holds bytes as they lie on disk. `before` is a run of `base` that was kept. Raises
-        Unavailable where git fails.
+        Both are of one kind: a snapshot holds bytes as they lie on disk. `before` is a run of `base` that was kept, `earlier`
+        one of the original tests. Raises Unavailable where git fails.
         """
         began = self._begin()
         with receipt_folder() as folder:
             work = _Work(self, Checkouts(self.git, folder, objects), base, new)
-            return replace(work.verdict(before), seconds=time.monotonic() - began)
+            return replace(work.verdict(before, earlier), seconds=time.monotonic() - began)
 
     def run_base(self, base: str, objects: Path | None = None) -> BaseRun:
         """Run the tests of one commit or snapshot alone. Raises Unavailable where git fails."""
@@ -204,7 +221,7 @@ class _Work:
         self._runs["base"] = before.runs
         return across(one.suite for one in before.runs)
 
-    def verdict(self, kept: BaseRun | None = None) -> Verdict:
+    def verdict(self, kept: BaseRun | None, earlier: OriginalRun | None) -> Verdict:
         """Make the runs and compare them."""
         top = self._notary.top
         before = inventory(top, self._borrowed)
@@ -212,7 +229,11 @@ class _Work:
         new_place = self._place("new", self._new)
         original_place = self._original_place(steering) or new_place
         known = kept.runs if kept and original_place is new_place else ()
-        original = self._suite("original", original_place, known)
+        content = f"{self._checkouts.contents[original_place.checkout.name]} {fingerprint(before)}"
+        if earlier and earlier.content == content and original_place is not new_place:
+            original = self._keep("original", earlier.runs)
+        else:
+            original = self._suite("original", original_place, known)
         new, files = original, None
         if original_place is not new_place:
             files = None if self._shadows else changed_tests(steering, original.units.values()) or None
@@ -249,7 +270,16 @@ class _Work:
             survived = self._survived({*found.fail_to_pass}) if found.fail_to_pass else ()
             odd = sorted(under_new_path(id_, renamed) for id_ in self._insensitive(steering, cases))
             found = replace(found, survived=survived, insensitive=tuple(odd))
-        return self._said(found, not new.listed)
+        return replace(self._said(found, not new.listed), original=None if differing else self._to_keep(content, base))
+
+    def _to_keep(self, content: str, base: SuiteRun) -> OriginalRun | None:
+        """The run of the original tests where they ran to their end, failed no more than before, and can be believed."""
+        runs = self._runs["original"]
+        seen = across(run.suite for run in runs)
+        ended = all(run.status is not None for run in runs) and not seen.unavailable and not seen.unbuilt
+        believed = all(self._canaries.values()) and not self._checkouts.unmerged
+        good = ended and believed and seen.ended(*BAD) <= base.ended(*BAD)
+        return OriginalRun(runs, content) if good else None
 
     def _nothing_seen(self) -> str:
         """Why nothing can be reported: every command fails before and with the change, and none lists a test; else ''."""

@@ -19,7 +19,8 @@ from typing import Any, Protocol, TypeVar
 from pydantic import TypeAdapter
 
 from code_intel_server.errors import CodeIntelError, Unavailable
-from code_intel_server.receipts.notary import BaseRun, Notary
+from code_intel_server.receipts.execution import SuiteRunRecord
+from code_intel_server.receipts.notary import BaseRun, Notary, OriginalRun
 from code_intel_server.receipts.report import outcomes, seen_tests
 from code_intel_server.receipts.results import across
 from code_intel_server.workspace.files import read_regular, write_whole
@@ -77,6 +78,12 @@ class _Stopped(Exception):
 class _KeptBase:
     key: str
     run: BaseRun
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptOriginal:
+    key: str
+    run: OriginalRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +166,8 @@ class SessionRuns:
             kept = self._read(session_id, "base", _KeptBase)
             if kept is None or (kept.key, kept.run.fingerprint) != (key, notary.fingerprint()):
                 run = notary.run_base(base, self._trees.objects)
-                self._write(session_id, "base", _KeptBase(key, _without_output(run)))
+                run = replace(run, runs=_without_output(run.runs))
+                self._write(session_id, "base", _KeptBase(key, run))
 
     def stop(self) -> None:
         """End what runs in the background."""
@@ -246,10 +254,15 @@ class SessionRuns:
                 return Judged(dict(zip(chosen, last.runs, strict=False)), last.tests)
             before = self._read(asked.session_id, "base", _KeptBase)
             known = before.run if before is not None and before.key == _key(chosen, base) else None
-            verdict = notary.verify(base, tree, self._trees.objects, known)
+            earlier = self._read(asked.session_id, "original", _KeptOriginal)
+            again = earlier.run if earlier is not None and earlier.key == _key(chosen) else None
+            verdict = notary.verify(base, tree, self._trees.objects, known, again)
+            if verdict.original:
+                original = replace(verdict.original, runs=_without_output(verdict.original.runs))
+                self._write(asked.session_id, "original", _KeptOriginal(_key(chosen), original))
             if known is None and not ahead and "base" in verdict.runs:
-                run = BaseRun(verdict.runs["base"], notary.fingerprint())
-                self._write(asked.session_id, "base", _KeptBase(_key(chosen, base), _without_output(run)))
+                run = BaseRun(_without_output(verdict.runs["base"]), notary.fingerprint())
+                self._write(asked.session_id, "base", _KeptBase(_key(chosen, base), run))
         seen = seen_tests(verdict, self._trees.changes(base, tree), tries)
         then = self._read(asked.session_id, "borrowed", _KeptBorrowed)
         if then is not None and not seen.unavailable:
@@ -311,7 +324,7 @@ class SessionRuns:
     def forget(self, session_id: str) -> None:
         """Stop what runs in the background and remove what a session kept."""
         self.stop()
-        for kind in ("base", "borrowed", "verdict", "alone", "written", "now"):
+        for kind in ("base", "original", "borrowed", "verdict", "alone", "written", "now"):
             with contextlib.suppress(CodeIntelError, OSError):
                 self._file(session_id, kind).unlink(missing_ok=True)
 
@@ -371,5 +384,5 @@ def _key(commands: Sequence[VerifyCommand], *parts: str) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def _without_output(run: BaseRun) -> BaseRun:
-    return replace(run, runs=tuple(replace(one, output=b"") for one in run.runs))
+def _without_output(runs: Sequence[SuiteRunRecord]) -> tuple[SuiteRunRecord, ...]:
+    return tuple(replace(one, output=b"") for one in runs)
