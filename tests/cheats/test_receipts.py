@@ -24,8 +24,8 @@ TESTED = TESTS.replace("main() in {1, 2}", "main() == 2")
 REASON = "The callers want it to be so from now on."
 
 
-def before_the_verdict(stage: Stage, app: str = APP_DONE, *, mutants: str = "off", **files: str) -> None:
-    """A session that has written these files and stands before its verification."""
+def reported(stage: Stage, app: str = APP_DONE, *, mutants: str = "off", **files: str) -> None:
+    """A session that has written these files and reported its last task."""
     stage.user_wants(PYTEST, verify_mutants=mutants)
     names = [name.replace("__", "/") + ".py" for name in files]
     stage.planned("app.py", "tests/test_app.py", *names)
@@ -33,6 +33,11 @@ def before_the_verdict(stage: Stage, app: str = APP_DONE, *, mutants: str = "off
     for name, text in zip(names, files.values(), strict=True):
         stage.edit(name, text)
     stage.accepted(**report())
+
+
+def before_the_verdict(stage: Stage, app: str = APP_DONE, *, mutants: str = "off", **files: str) -> None:
+    """The same before its verification."""
+    reported(stage, app, mutants=mutants, **files)
     stage.accepted(summary="Done.")
 
 
@@ -50,13 +55,14 @@ def test_the_runs_that_begin_with_the_last_report_are_not_made_again_for_the_ver
     stage: Stage, tmp_path: Path
 ) -> None:
     log = tmp_path / "runs"
-    before_the_verdict(stage, tests__test_app=f"{TESTED}\n\nwith open({str(log)!r}, 'a') as log:\n    log.write('x')\n")
+    reported(stage, tests__test_app=f"{TESTED}\n\nwith open({str(log)!r}, 'a') as log:\n    log.write('x')\n")
     kept = stage.root / ".code-intel" / "cache" / "runs"
     end = time.monotonic() + 120
     while not [*kept.glob("*.verdict.json")]:
         assert time.monotonic() < end
         time.sleep(0.05)
     begun = log.read_text()
+    stage.accepted(summary="Done.")
     assert stage.accepted(**verdict())["proof"]["status"] == "proven"
     assert log.read_text() == begun
 

@@ -104,6 +104,20 @@ def test_what_was_run_ahead_is_not_run_again_for_the_verdict(world: World) -> No
     assert [one for one in said if "begun in the background" not in one] == []
 
 
+def test_runs_that_go_on_for_a_change_are_not_begun_anew_for_the_same(world: World, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    world.config = Config(verify_commands=world.config.verify_commands, verify_mutants="off")
+    said = f"\n\nwith open({str(log)!r}, 'a') as log:\n    log.write('x')\n"
+    runs, asked = world.runs(), _asked(world, calc__py=FIXED + said, test_sum__py=SUM)
+    runs.ahead(asked)
+    assert _soon(log.exists)
+    runs.ahead(asked)
+    judged = runs.judge(asked, quiet, quiet)
+    assert judged.tests is not None
+    assert judged.tests.listed["fail_to_pass"] == ["test_sum.py::test_sum"]
+    assert log.read_text() == "xx", "the original tests and the new ones, once each"
+
+
 def test_a_failure_that_was_seen_ahead_is_not_believed_before_it_is_seen_again(world: World) -> None:
     runs = world.runs()
     asked = _asked(world, calc__py=WRONG)

@@ -186,6 +186,8 @@ class SessionRuns:
 
     def ahead(self, asked: ProofRequest) -> None:
         """Begin the runs of a change in the background: who asks for it soon waits the less, who asks for another ends them."""
+        if asked == self._ahead and not self._ahead_stop.is_set():
+            return
         self._ahead_stop.set()
         stop = self._ahead_stop = threading.Event()
         self._ahead = asked

@@ -21,7 +21,7 @@ from code_intel_server.flow.checks.judgement import looked_at, take_looked_at
 from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
 from code_intel_server.flow.handlers.seen_tests import to_commit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
-from code_intel_server.flow.phases import POST_IMPL_VERIFY, READY_PLAN, End, Flags, Intent
+from code_intel_server.flow.phases import POST_IMPL_VERIFY, READY_COMPLETE, READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import Route
@@ -210,9 +210,9 @@ class Sessions:
                 self._services.begin_runs(active.settings, state.session_id, base)
 
     def _run_ahead(self, settings: SessionSettings, state: SessionState) -> None:
-        """Run the tests of what is to be verified next while the agent makes its own checks."""
-        change = to_commit(state)
-        if state.place == POST_IMPL_VERIFY and change is not None and state.trees.judged:
+        """Run the tests of what is to be verified next while the agent sums up and makes its own checks."""
+        change = to_commit(state) if state.route.runs(POST_IMPL_VERIFY) else None
+        if state.place in {READY_COMPLETE, POST_IMPL_VERIFY} and change is not None and state.trees.judged:
             with contextlib.suppress(CodeIntelError, OSError):
                 self._services.run_ahead(settings, state.session_id, state.trees.judged, change)
 
