@@ -10,7 +10,7 @@ from code_intel_server.cli.console import Failed, explained, guarded, parser, pr
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.impact import Impact
-from code_intel_server.codebase.references.finder import HOW_TO_GO_ON, HOW_TO_SEE_THEM
+from code_intel_server.codebase.references.finder import HOW_TO_GO_ON, HOW_TO_SEE_THEM, ONE_FILE
 from code_intel_server.common.plain import plain
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError
@@ -32,7 +32,7 @@ _ADVICE = {
 }
 """What to do about an error in this command's terms, where the contract's remedy names tools and arguments."""
 
-_FOR_PEOPLE = {HOW_TO_SEE_THEM: "`find text` shows these", HOW_TO_GO_ON: "--limit shows more"}
+_FOR_PEOPLE = {HOW_TO_SEE_THEM: "`find text` shows these", HOW_TO_GO_ON: "--limit shows more", ONE_FILE: "--path FILE"}
 
 
 def main(arguments: list[str]) -> int:

@@ -32,11 +32,13 @@ from code_intel_server.codebase.references.classify import (
     unparsed,
 )
 from code_intel_server.codebase.references.first_page import PageRequest, batch
+from code_intel_server.codebase.references.folding import RowFold
 from code_intel_server.codebase.references.resolved import (
     Binder,
     Receivers,
     SourcePlace,
     SourcesSaid,
+    by_file,
     no_name_at,
     other_names,
     said_of,
@@ -55,7 +57,9 @@ CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
 HOW_TO_SEE_THEM = "include_comments=true shows these"
 HOW_TO_GO_ON = "the next page tells on"
+ONE_FILE = "path=FILE"
 _WORD = re.compile(r"\w+")
+_FOLDED_FILES = 8
 
 
 class Bind(Protocol):
@@ -69,6 +73,7 @@ class Bind(Protocol):
 class References:
     """All references to one name in ranked order, and what kept them from being complete.
 
+    `folded` are rows of tests and data that come behind all others where the product uses the name.
     `documents` are the documents that hold a name and were left out, `silent` the other files of which no line is told: there
     the names are in comments, in strings or within longer names only. Both relative paths in ranked order. `untold` are the
     files that hold a name behind the rows that were wanted.
@@ -80,6 +85,12 @@ class References:
     documents: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     untold: Sequence[FileMatches] = ()
+    folded: tuple[ReferenceRow, ...] = ()
+
+    @property
+    def every(self) -> tuple[ReferenceRow, ...]:
+        """All rows, the folded ones last."""
+        return (*self.rows, *self.folded)
 
 
 def find_references(
@@ -101,7 +112,8 @@ def find_references(
     `Class.method` and names behind their module mean one symbol; a bare name means all that are defined under it; of a selector
     (`move:to:`) the first word is looked for. Comments, strings and prose only with `include_comments`. `kinds` narrows to some of definition,
     call, import, attribute, type, other, comment, string. Of a name in many files as many are reported as the page needs, beginning with those
-    that define it and those that know it; `total` then is what is known so far. Raises Rejected('tool_errors.query.no_symbol'),
+    that define it and those that know it; `total` then is what is known so far. Where the product uses the name, a page ends before most rows
+    of tests and data, which `path` shows file by file. Raises Rejected('tool_errors.query.no_symbol'),
     Rejected('tool_errors.query.no_name_at'), Rejected('tool_errors.query.unknown_qualifier'), Rejected('tool_errors.generic.argument_invalid') and the errors of `path_inside`.
     """
     wanted = _uses(kinds)
@@ -122,17 +134,20 @@ def find_references(
         wanted=limits,
         bind=asked.bound,
     )
-    rows = [row for row in found.rows if not wanted or row.kind in wanted]
+    first = [row for row in found.rows if not wanted or row.kind in wanted]
+    rows = [*first, *found.folded]
     if (
         asked.target is not None
         and not asked.target.symbols
         and not asked.own
         and where == "."
-        and not any(row.binding == Binding.CERTAIN for row in found.rows)
+        and not any(row.binding == Binding.CERTAIN for row in found.every)
     ):
         asked.give_up(symbol)
     # Where files are told as far as a page needs, certain rows are in order within a file only.
-    shown_page = asked.ended(page, rows) if asked.is_one and not found.untold else page
+    shown_page = asked.ended(page, first) if asked.is_one and not found.untold else page
+    if page.offset < len(first) < shown_page.range.stop:
+        shown_page = Page(len(first) - page.offset, page.offset)
     shown = shown_page.cut(rows)
     more = found.overflowed or bool(found.untold)
     kinds_of_all = rows if more or len(shown) < len(rows) else ()
@@ -147,11 +162,12 @@ def find_references(
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in kinds_of_all))),
         other=asked.others,
         notes=(
-            *(() if asked.is_one else _ambiguity(found.rows, names[0])),
+            *(() if asked.is_one else _ambiguity(found.every, names[0])),
             *asked.said.notes,
-            *asked.possible(shown_page, rows),
+            *asked.possible(shown_page, first),
+            *(_folded(found) if page.offset < len(first) else ()),
             *_others(asked),
-            *asked.receivers.notes(found.rows),
+            *asked.receivers.notes(found.every),
             *(() if wanted else _left_out(found, names[0])),
             *_untold(found, names[0]),
         ),
@@ -186,6 +202,13 @@ def _asked(
 def _late(asked: Binder) -> Iterator[str]:
     if asked.is_late:
         yield "time ran out before every row was told apart: some that are possible may be certain, or mean something else"
+
+
+def _folded(found: References) -> Iterator[str]:
+    if found.folded:
+        rest = counted(len(found.folded), "more row")
+        files = by_file(found.folded, _FOLDED_FILES)
+        yield f"folded: {rest} of tests and data, on the last pages or with {ONE_FILE}: {files}"
 
 
 def _others(asked: Binder) -> Iterator[str]:
@@ -226,11 +249,12 @@ def collect(
     teller = _Teller(project, asked, FileMemory() if memory is None else memory, clock, clock() + seconds)
     files: Sequence[FileMatches] = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     in_order = wanted.ordered(project, files) if wanted else None
+    fold = RowFold(wanted.kinds if wanted else frozenset(), several=len(files) > 1)
     rows: list[ReferenceRow] = []
     if wanted and in_order:
         files, first = in_order
         told: list[Told] = []
-        for told_now, rows_now in _as_wanted(teller, files, first, wanted, bind):
+        for told_now, rows_now in _as_wanted(teller, files, first, wanted, bind, fold):
             told += told_now
             rows += rows_now
     else:
@@ -238,7 +262,7 @@ def collect(
         groups = sorted(
             (one or () for one in told), key=lambda rows: not any(row.kind is Use.DEFINITION for row in rows)
         )
-        rows += bind([row for group in groups for row in group], every=True)
+        rows += fold.kept(bind([row for group in groups for row in group], every=True))
     files, untold = files[: len(told)], files[len(told) :]
     silent = [file for file, one in zip(files, told, strict=True) if one is not None and not one]
     documents = {file.path for file in silent if is_document(file.path, language_of(file.path))}
@@ -249,11 +273,12 @@ def collect(
         tuple(file.path for file in silent if file.path in documents and may_hold(file, asked)),
         tuple(file.path for file in silent if file.path not in documents),
         untold,
+        tuple(fold.folded[: 2 * EXACT_TOTAL_LIMIT]),
     )
 
 
 def _as_wanted(
-    teller: "_Teller", files: Sequence[FileMatches], first: int, wanted: PageRequest, bind: Bind
+    teller: "_Teller", files: Sequence[FileMatches], first: int, wanted: PageRequest, bind: Bind, fold: RowFold
 ) -> Iterator[tuple[list[Told], Sequence[ReferenceRow]]]:
     """What is found of the first files, and the rows of that, until they are as many as are wanted.
 
@@ -267,7 +292,7 @@ def _as_wanted(
         rows: list[ReferenceRow] = []
         for group in groups:
             last = wanted.rows - missing + wanted.held(row.kind for row in group or ())
-            bound = bind(group or (), every=False, shown=last > wanted.first)
+            bound = fold.kept(bind(group or (), every=False, shown=last > wanted.first))
             rows += bound
             missing -= wanted.held(row.kind for row in bound)
         yield told, rows

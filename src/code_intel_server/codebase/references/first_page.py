@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.ripgrep import FileMatches
-from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.codebase.files.roles import Role, is_test_file, role
 from code_intel_server.codebase.symbols.cache import stamp_of
 from code_intel_server.codebase.syntax.values import Use
 
@@ -38,7 +38,16 @@ class PageRequest:
             return None
         defining, near = self.defining(), self.near()
         first = [file for file in files if file.path in defining or file.path in near] if near else []
-        in_order = sorted(files, key=lambda file: (_is_built(file), file.path not in defining, file.path not in near))
+        # A bare name's tests come behind its product whatever they define: what the product has tells how many of theirs are shown.
+        in_order = sorted(
+            files,
+            key=lambda file: (
+                _is_built(file),
+                not near and is_test_file(file.path),
+                file.path not in defining,
+                file.path not in near,
+            ),
+        )
         return in_order, len(first) if sum(file.count for file in first) <= _FIRST_LINES else 0
 
     def held(self, kinds: Iterable[Use]) -> int:

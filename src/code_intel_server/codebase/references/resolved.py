@@ -223,6 +223,17 @@ class Receivers:
             yield f"last: {counted(count, 'row')} on {owner}, as {valid_text(self.others[owner])} defines"
 
 
+def by_file(rows: Iterable[ReferenceRow], most: int) -> str:
+    """How many rows each file has, those with the most by name."""
+    counts = Counter(row.path for row in rows)
+    first = counts.most_common(most)
+    files = [f"{valid_text(path)} {count}" for path, count in first]
+    if len(counts) > len(first):
+        others = counted(len(counts) - len(first), "other file")
+        files.append(f"{others} {counts.total() - sum(count for _, count in first)}")
+    return ", ".join(files)
+
+
 def _receiver(row: ReferenceRow) -> str:
     """The word that a row's name stands behind, in small letters; '' where it is no word."""
     for found in _BEHIND.finditer(row.text):
@@ -306,15 +317,10 @@ class Binder:
 
     def possible(self, page: Page, rows: Sequence[ReferenceRow]) -> Iterator[str]:
         """How many rows behind the page may mean the target, and in which files, a sentence."""
-        counts = Counter(row.path for row in rows[page.range.stop :] if row.binding == Binding.POSSIBLE)
-        if counts:
-            first = counts.most_common(_FILES)
-            files = [f"{valid_text(path)} {count}" for path, count in first]
-            if len(counts) > len(first):
-                others = counted(len(counts) - len(first), "other file")
-                files.append(f"{others} {counts.total() - sum(count for _, count in first)}")
-            rest = counted(counts.total(), "more row")
-            yield f"possible: {rest} may mean it, from offset={page.range.stop} on: {', '.join(files)}"
+        rest = [row for row in rows[page.range.stop :] if row.binding == Binding.POSSIBLE]
+        if rest:
+            more = counted(len(rest), "more row")
+            yield f"possible: {more} may mean it, from offset={page.range.stop} on: {by_file(rest, _FILES)}"
 
     def _binding(self, row: ReferenceRow) -> Binding:
         if row.kind in PROSE:
