@@ -86,3 +86,9 @@ def test_a_log_says_nothing_of_the_place_but_what_stands_around_it() -> None:
     report = read_report(f"Payment hangs\n\nIt hangs in `pay_all`.\n{log}Only with vouchers.\n")
     assert report.prose == "It hangs in `pay_all`.\nOnly with vouchers."
     assert report.names == ("pay_all",)
+
+
+def test_no_part_of_a_word_that_is_written_as_a_header_is_a_name() -> None:
+    """Found by real agents: a request that speaks of `Sec-WebSocket-Accept` and SHA-1 named no symbol."""
+    text = "Sec-WebSocket-Accept is wrong\n\n`If-Range` beside UTF-8 and X-MyHeader-ID, not MyHeader-like words\n"
+    assert read_report(text).names == ("MyHeader",)

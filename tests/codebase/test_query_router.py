@@ -124,6 +124,27 @@ def test_a_files_ending_is_no_css_class(tmp_path: Path) -> None:
     assert all(step.arguments.get("symbol") != ".py" for step in route(found, "which .py files are there?").steps)
 
 
+@pytest.mark.parametrize("question", [
+    "how is the If-Range header compared", "what does generate do with SHA-1", "Sec-WebSocket-Accept", "Content-Type",
+])  # fmt: skip
+def test_no_part_of_a_hyphenated_word_that_nothing_defines_is_a_name(tmp_path: Path, question: str) -> None:
+    """Found by real agents: `Range`, `SHA` and `WebSocket` were looked up."""
+    found = explorer(tmp_path, {"a.py": "class Range: ...\nclass WebSocket: ...\nSHA = Content = Type = 1\n"})
+    meant = answer(["a chunk"], FIRST_PAGE, 1, engine="forest")
+    routed = route(found, question, semantic=lambda *_: meant)
+    assert {"Range", "WebSocket", "SHA", "Content", "Type"}.isdisjoint(
+        step.arguments.get("symbol") for step in routed.steps
+    )
+    assert "symbols" not in routed.chosen.arguments
+
+
+def test_a_hyphenated_word_that_is_defined_is_a_name(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.ps1": "function Get-Basket {\n  return 1\n}\n"})
+    chosen = route(found, "where is Get-Basket defined?").chosen
+    assert (chosen.tool, chosen.arguments["symbol"]) == ("find_definitions", "Get-Basket")
+    assert chosen.answer.results[0].start_line == 1
+
+
 DOTTED = {
     ".gitignore": "*.pyc\n.DS_Store\n",
     "a.c": "#define MAX 4\n/* #region one */\n#include <stdio.h>\n",

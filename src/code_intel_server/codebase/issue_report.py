@@ -82,6 +82,8 @@ _CODE = re.compile(
     r"\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b\w+(?=\(\))|\b[A-Za-z]\w*_\w+|\b_\w+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z0-9]+[A-Z]\w*|(?<=@)\w+"
     r"|\b[A-Z]{2,}[a-z]\w+|\b[A-Z]+[0-9]*_[A-Z0-9_]+"
 )
+HYPHENATED = re.compile(r"(?<![\w-])[A-Z0-9][A-Za-z0-9]*+(?:-[A-Z0-9][A-Za-z0-9]*+)++(?![\w-])")
+"""Written as headers and algorithms are (`If-Range`, `SHA-1`), of which no part is a name."""
 _CALLED = re.compile(
     r"(?<![\w.])([A-Za-z_][\w.]*+)\s?\(|\bimport ([\w., ]{1,120})|\bfrom ([\w.]++) import|\bclass (\w++)"
 )
@@ -195,8 +197,9 @@ def _first(found: Iterable[str], most: int) -> tuple[str, ...]:
 
 def _names(line: str) -> Iterator[str]:
     """What is written as code writes names; `e.g` is none."""
+    words = HYPHENATED.sub(" ", line)
     return (
-        found[0] for found in _CODE.finditer(line) if found[0].lower() not in _ABBREVIATIONS and not _is_path(found[0])
+        found[0] for found in _CODE.finditer(words) if found[0].lower() not in _ABBREVIATIONS and not _is_path(found[0])
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from code_intel_server.codebase.answers import LookupAnswer, Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.issue_report import HYPHENATED
 from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.symbols.names import style_kind
 from code_intel_server.common import globs
@@ -45,7 +46,7 @@ _MOST_SYMBOLS = 3
 _WHOLE = frozenset({"get_symbols", "get_function_at_line", "analyze_structure"})
 """Lookups whose answers have no pages here."""
 _MOST_STYLES = 5
-"""Of so many of a question's words it is asked whether a style sheet has them."""
+"""Of so many of a question's words it is asked whether they are defined."""
 _NAMED = re.compile(
     r"\b(?:(?:where|what)(?: is|'s|are)|who (?:calls|uses|imports)|what (?:calls|uses|imports)|(?:callers?|usages?|uses|references?|definition|declaration|signature) (?:of|to)"
     r"|if (?:i|we) (?:change|remove|rename|delete))(?: the)?(?: (?:function|class|method|constant|variable|type))? ([a-z]\w*+)"
@@ -160,7 +161,7 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
     text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+", " ", question).strip()[:MAX_QUESTION]
     if not text:
         raise Rejected("tool_errors.query.no_pattern")
-    asked = _take_apart(text, _styles(explorer, text))
+    asked = _take_apart(text, _defined(explorer, text))
     if not asked.symbols and (name := _plain_name(explorer, text)):
         asked = replace(asked, symbols=(name,), proper=False)
     steps: list[LookupStep] = []
@@ -199,10 +200,11 @@ def _with_names(explorer: Explorer, asked: _Asked, meant: LookupStep, limit: int
     )
 
 
-def _styles(explorer: Explorer, text: str) -> tuple[str, ...]:
-    """The classes and ids that a question names and a style sheet has: `.gitignore`, `.NET` and `#include` are written alike."""
+def _defined(explorer: Explorer, text: str) -> tuple[str, ...]:
+    """What a question names and only a definition tells from a word: `.gitignore` and `#include` are written as styles are, `If-Range` as `Get-Item` is."""
     unquoted = _QUOTED.sub(lambda found: f" {found[3] or ''} ", text)
-    named = dict.fromkeys(found[0] for found in _STYLE.finditer(unquoted) if language_of(f"x{found[0]}") is None)
+    written = chain(_STYLE.finditer(unquoted), HYPHENATED.finditer(unquoted))
+    named = dict.fromkeys(found[0] for found in written if language_of(f"x{found[0]}") is None)
     return tuple(
         name
         for name in [*named][:_MOST_STYLES]
@@ -216,11 +218,11 @@ def _plain_name(explorer: Explorer, text: str) -> str:
     return named[1] if named and explorer.find_definitions(named[1], page=Page(1)).results else ""
 
 
-def _take_apart(text: str, styles: tuple[str, ...] = ()) -> _Asked:
+def _take_apart(text: str, defined: tuple[str, ...] = ()) -> _Asked:
     found_quotes = [(next(part for part in found.groups() if part), found[3]) for found in _QUOTED.finditer(text)]
     quotes = [quote for quote, _ in found_quotes]
     # What is said to be code may be a style's name, what is quoted is a text.
-    marked = [quote for quote, code in found_quotes if _is_symbol(quote) or (code in styles)]
+    marked = [quote for quote, code in found_quotes if _is_symbol(quote) or (code in defined)]
     literal = next((quote for quote in quotes if quote not in marked and not _is_path(quote)), "")
     bare = _QUOTED.sub(
         lambda found: f" {next(part for part in found.groups() if part)} " if literal != found[0][1:-1] else " ", text
@@ -234,11 +236,12 @@ def _take_apart(text: str, styles: tuple[str, ...] = ()) -> _Asked:
     for path in paths:
         rest = rest.replace(path, " ")
     symbols = [quote for quote in marked if not _is_path(quote)]
-    for style in sorted(styles, key=len, reverse=True):
+    for style in sorted(defined, key=len, reverse=True):
         rest = rest.replace(style, " ")
-    named = [*styles, *(found[0] for found in _SYMBOL.finditer(rest))]
+    unhyphenated = HYPHENATED.sub(" ", rest)
+    named = [*defined, *(found[0] for found in _SYMBOL.finditer(unhyphenated))]
     proper = not (symbols or named)
-    symbols += named or [found[0] for found in _PROPER.finditer(rest)]
+    symbols += named or [found[0] for found in _PROPER.finditer(unhyphenated)]
     words = [word for word in re.findall(r"[A-Za-z][\w-]{2,}", rest) if word.lower() not in _STOP_WORDS]
     if len(text.split()) == 1 and not paths and re.fullmatch(r"[\w$]+(?:\(\))?", text):
         symbols, proper = [text], False
