@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.driver import repository
 
 from code_intel_server.tools.current_project import CurrentProject
-from code_intel_server.tools.exploration import listed
+from code_intel_server.tools.exploration import analyze_impact, listed
 from code_intel_server.tools.shaping import places
 
 TESTS = "from shop import sell\n" + "".join(f"\n\ndef test_{number}():\n    sell({number})\n" for number in range(40))
@@ -110,3 +110,20 @@ def test_a_page_that_ends_before_what_is_folded_may_be_of_any_size(projects: Any
         answer = asked(current, "sell", offset, limit=3)
         every, offset = [*every, *places(answer)], answer.get("next_offset")
     assert len(every) == len(set(every)) == 54
+
+
+def test_an_impact_tells_product_and_documents_before_tests_and_what_must_be_verified_before_both(
+    projects: Any,
+) -> None:
+    use = "from shop import sell\n\n\ndef use():\n    return sell(1)\n"
+    tests = {f"tests/test_shop_{number}.py": use for number in range(8)}
+    files = {**tests, **{f"till_{number}.py": use for number in range(6)}}
+    current = projects({**files, "shop.py": FILES["shop.py"], "docs/selling.md": "How to `sell`.\n"})
+    answer: dict[str, Any] = analyze_impact(current, ["sell"], 2, 20, 0)
+    groups = [row["group"] for row in answer["results"] if "id" not in row]
+    assert groups == sorted(groups, key=lambda group: group == "tests")
+    assert {"code", "documentation", "tests"} == {*groups}
+    assert [row["id"] for row in answer["results"] if "id" in row] == [
+        entry.partition(" ")[0] for entry in answer["must_verify"]
+    ]
+    assert all(len(row["rows"]) <= 5 for row in answer["results"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from code_intel_server.codebase.answers import LookupAnswer, Page
+from code_intel_server.codebase.files.roles import Role
 from code_intel_server.codebase.issue_report import read_report
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES
 from code_intel_server.codebase.symbols.folding import folded
@@ -197,7 +198,10 @@ def analyze_impact(current: CurrentProject, targets: Sequence[str], depth: int, 
 
 
 def impact_fields(found: "Impact", page: Page) -> Fields:
-    """An impact as it is answered: within 4 KB, unless more files than by default are asked for."""
+    """An impact as it is answered: within 4 KB, unless more files than by default are asked for.
+
+    Of the files that fit, tests that need not be verified come behind those of the product and documents.
+    """
     beside: Fields = {
         "targets": [*dict.fromkeys(f"{one.path}:{one.start_line} {one.symbol}".rstrip() for one in found.targets)],
         "must_verify": [f"{row.must_verify} {row.path}:{row.start_line}" for row in found.must_verify],
@@ -206,4 +210,12 @@ def impact_fields(found: "Impact", page: Page) -> Fields:
         beside["unresolved"] = [*found.unresolved]
     beside = narrowed(beside, _BESIDE_ROWS)
     most = DEFAULT_CHARACTERS if page.limit > _FIRST_TOUCHED else _FIRST_IMPACT
-    return answer_rows(found.answer, page.offset, most - size_of(beside) - size_of(found.answer.notes)) | beside
+    room = most - size_of(beside) - size_of(found.answer.notes)
+    rows, homes = found.answer.results, {one.path for one in found.targets}
+    fitting = fitting_rows(rows, room - AROUND).rows
+    tests_last = sorted(
+        rows[:fitting],
+        key=lambda row: row.group is Role.TESTS and not row.must_verify and row.path not in homes,
+    )
+    answer = replace(found.answer, results=(*tests_last, *rows[fitting:]))
+    return answer_rows(answer, page.offset, room) | beside
