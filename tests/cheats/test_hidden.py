@@ -1,6 +1,9 @@
 """What git is told to pass over: in the commit, and where the commands that prove it look."""
 
 import shutil
+from collections.abc import Callable
+
+import pytest
 
 from tests.e2e.driver import git, repository
 from tests.e2e.stage import Stage, report, verdict
@@ -59,6 +62,113 @@ def test_a_nested_repository_without_a_commit(stage: Stage) -> None:
     shutil.rmtree(stage.root / "tools/.git")
     stage.accepted(**stage.commit())
     assert "tools/evil.py" in stage.git("ls-tree", "-r", "--name-only", "HEAD")
+
+
+def nothing(stage: Stage) -> None:
+    """A `.git` that leads nowhere."""
+    stage.write("pkg/in/.git", "gitdir: nowhere\n")
+
+
+def our_git_directory(stage: Stage) -> None:
+    """A file that leads to the project's own git directory."""
+    stage.write("pkg/in/.git", "gitdir: ../../.git\n")
+
+
+def link_to_our_git_directory(stage: Stage) -> None:
+    """The same as a link."""
+    (stage.root / "pkg/in/.git").symlink_to("../../.git")
+
+
+def anothers_git_directory(stage: Stage) -> None:
+    """A file that leads to the git directory of another repository within."""
+    stage.git("init", "-q", "pkg/other")
+    stage.write("pkg/in/.git", "gitdir: ../other/.git\n")
+
+
+def bare(stage: Stage) -> None:
+    """A repository without a working tree."""
+    stage.git("init", "-q", "--bare", "pkg/in/.git")
+
+
+def working_tree_elsewhere(stage: Stage) -> None:
+    """A repository that says its files are in another place."""
+    stage.git("init", "-q", "pkg/in")
+    stage.git("-C", "pkg/in", "config", "core.worktree", str(stage.root.parent))
+
+
+def excluded(stage: Stage) -> None:
+    """A new repository that ignores all there is."""
+    stage.git("init", "-q", "pkg/in")
+    stage.write("pkg/in/.git/info/exclude", "*\n")
+
+
+def copied_worktree(stage: Stage) -> None:
+    """A file that leads to what git keeps of a linked worktree, in another place than that."""
+    stage.git("worktree", "add", "-q", "--detach", "../elsewhere")
+    shutil.copy(stage.root.parent / "elsewhere/.git", stage.root / "pkg/in/.git")
+
+
+ODD = [
+    nothing, our_git_directory, link_to_our_git_directory, anothers_git_directory, bare, working_tree_elsewhere,
+    excluded, copied_worktree,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ODD, ids=lambda make: make.__name__)
+def test_a_folder_that_git_takes_for_a_repository_and_is_none_of_its_own(
+    stage: Stage, make: Callable[[Stage], None]
+) -> None:
+    """Stopped by: the files in it count like those of any folder; they can be added with a reason, and committed or not."""
+    stage.planned()
+    stage.edit()
+    (stage.root / "pkg/in").mkdir()
+    make(stage)
+    stage.write("pkg/in/evil.py", "x = 1\n")
+    stage.refused("nobody explored: pkg/in/evil.py", **report())
+    stage.explain("pkg/in/evil.py")
+    stage.accepted(**report())
+    stage.write("pkg/in/evil.py", "x = 2\n")
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.write("pkg/in/more.py", "x = 1\n")
+    stage.refused("not reviewed: pkg/in/more.py", **stage.commit() | {"reviewed_files": ["app.py", "pkg/in/evil.py"]})
+    shutil.rmtree(stage.root / "pkg/in")
+    stage.accepted(**stage.commit())
+
+
+def test_a_repository_deeper_than_any_project_has_them(stage: Stage) -> None:
+    """Stopped by: repositories within one another are looked into however deep they lie."""
+    stage.planned()
+    stage.edit()
+    deep = "in/" * 40
+    for level in range(1, 41):
+        stage.git("init", "-q", "in/" * level)
+    stage.write(f"{deep}evil.py", "x = 1\n")
+    stage.refused(f"nobody explored: {deep}evil.py", **report())
+    stage.write("in/in/in/in/in/evil.py", "x = 1\n")
+    stage.refused("nobody explored: in/in/in/in/in/evil.py", **report())
+    shutil.rmtree(stage.root / "in")
+    stage.accepted(**report())
+
+
+def test_a_repository_within_that_is_made_another_after_it_was_looked_at(stage: Stage) -> None:
+    """Stopped by: what its `.git` is now is looked at, not what it was."""
+    library = repository(stage.root / "pkg/in", {"a.py": "one = 1\n"})
+    stage.planned()
+    stage.edit()
+    shutil.rmtree(library / ".git")
+    stage.write("pkg/in/.git", "gitdir: ../../.git\n")
+    stage.write("pkg/in/evil.py", "x = 1\n")
+    assert "pkg/in/evil.py" in stage.refused("nobody explored", **report())["unexplored"]
+
+
+def test_what_is_called_like_a_servers_folder_in_a_repository_within(stage: Stage) -> None:
+    """Stopped by: only what our own server writes is no change."""
+    stage.planned()
+    stage.edit()
+    stage.git("init", "-q", "pkg/in")
+    stage.write("pkg/in/.code-intel/logs/evil.py", "x = 1\n")
+    stage.refused("nobody explored: pkg/in/.code-intel/logs/evil.py", **report())
 
 
 def test_what_a_build_leaves_in_a_submodule_may_stay_there(stage: Stage) -> None:

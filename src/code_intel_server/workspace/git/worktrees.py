@@ -91,8 +91,13 @@ def _others(git: Git) -> Iterator[tuple[Path, str]]:
         yield main, str(main.parent if main.name == ".git" else main)
     for folder in (main / "worktrees").glob("*"):
         if Path(os.path.realpath(folder)) != git.at.git_dir:
-            path = _read(folder / "gitdir").strip().removesuffix("/.git")
-            yield folder, os.path.normpath(folder / path)  # git may keep it relative
+            yield folder, str(worktree_of(folder) or folder)
+
+
+def worktree_of(folder: Path) -> Path | None:
+    """Where the working tree of a linked worktree's git directory is, as git has noted; None for another git directory."""
+    noted = _read(folder / "gitdir").strip().removesuffix("/.git")
+    return Path(os.path.normpath(folder / noted)) if noted else None  # git may keep it relative
 
 
 def _rebased(folder: Path) -> list[str]:

@@ -6,22 +6,21 @@ none yet, it holds an id of ours that stands for both; what two ids differ in is
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.workspace.git.repository import Git, Repository
+from code_intel_server.workspace.git.repository import Git, Repository, open_readable
+from code_intel_server.workspace.git.worktrees import worktree_of
 from code_intel_server.workspace.tree.snapshot_index import read_json, write_json
 from code_intel_server.workspace.values import Change
 
 
 class NestedJudge(Protocol):
     """What is asked of a repository's own working tree; see `TreeJudge`."""
-
-    def repository(self) -> Repository | None:
-        """Where it is; None where there is none."""
 
     def head(self) -> str:
         """Its commit, '' before the first."""
@@ -49,17 +48,21 @@ class Nested(Generic[AnyJudge]):
         self._git = git
         self._memory = memory
         self._make = judge
-        self._judges: dict[str, AnyJudge | None] = {}
+        self._judges: dict[str, tuple[object, AnyJudge | None]] = {}
+        self._worktrees: set[str] = set()
         self._clean: dict[str, tuple[str, str]] = {}
 
-    def identify(self, path: str, *, contents: bool = False) -> str:
-        """The id of what a repository holds now; '' where it holds nothing, or is another working tree of ours."""
+    def identify(self, path: str, *, contents: bool = False) -> str | None:
+        """The id of what a repository holds now; None where its files count like those of any folder.
+
+        '' where nothing counts: it is another working tree of ours.
+        """
         judge = self._judge(path)
         if judge is None:
-            return ""
+            return "" if path in self._worktrees else None
         head, tree = judge.head(), judge.snapshot(contents=contents)
         if not head and tree == self._git.empty_tree():
-            return ""
+            return None
         if head and (self._clean.get(path) == (head, tree) or tree == judge.head_snapshot(head)):
             self._clean[path] = head, tree
             return head
@@ -98,25 +101,52 @@ class Nested(Generic[AnyJudge]):
     def tidy(self) -> None:
         """Between sessions: forget what is only true within one."""
         self._memory.unlink(missing_ok=True)
-        for judge in filter(None, self._judges.values()):
-            judge.tidy()
+        for _, judge in self._judges.values():
+            if judge is not None:
+                judge.tidy()
 
     def _known(self, oid: str) -> tuple[str, str] | None:
         found = read_json(self._memory).get(oid) if oid else None
         return (str(found[0]), str(found[1])) if isinstance(found, list) and len(found) == 2 else None
 
+    def worktrees(self) -> list[str]:
+        """The other working trees of ours that lie within: they are the user's own, and may have a session of their own."""
+        for path in [*self._worktrees]:
+            self._judge(path)
+        return sorted(self._worktrees)
+
     def _judge(self, path: str) -> AnyJudge | None:
-        """None for a folder that is no repository, or of which git knows another working tree as ours."""
-        if path not in self._judges:
-            root = self._git.at.top / path
-            judge = self._make(root)
-            try:
-                at = judge.repository()
-            except (CodeIntelError, OSError):
-                at = None
-            own = at is not None and at.top == Path(os.path.realpath(root)) and at.common_dir != self._git.at.common_dir
-            self._judges[path] = judge if own else None
-        return self._judges[path]
+        """None for a folder that is no repository, for one that leads to another's git directory, and for a working tree of ours."""
+        root = self._git.at.top / path
+        now = _stamp(root / ".git")
+        known, judge = self._judges.get(path, (None, None))
+        if now is None or known != now:
+            at = _opened(root) if now else None
+            judge = self._make(root) if at and at.common_dir != self._git.at.common_dir else None
+            self._judges[path] = now, judge
+            (self._worktrees.add if at and judge is None else self._worktrees.discard)(path)
+        return judge
+
+
+def _stamp(git: Path) -> object:
+    """What tells whether a folder's `.git` is still the same; None where there is none."""
+    try:
+        found = git.lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mode, 0 if stat.S_ISDIR(found.st_mode) else found.st_ctime_ns
+
+
+def _opened(root: Path) -> Repository | None:
+    """The repository whose working tree is at `root`; None where there is none, or its git directory is that of another one."""
+    try:
+        git = open_readable(root)
+    except (CodeIntelError, OSError):
+        return None
+    if isinstance(git, str) or git.at.top != git.at.root:
+        return None
+    own = git.at.git_dir.parent if git.at.git_dir.name == ".git" else worktree_of(git.at.git_dir)
+    return git.at if own is None or os.path.realpath(own) == str(git.at.root) else None
 
 
 def _below(path: str, change: Change) -> Change:

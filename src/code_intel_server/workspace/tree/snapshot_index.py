@@ -49,11 +49,18 @@ class SnapshotIndex:
     """Keeps the private index of one working tree; not thread-safe (its owner holds a lock).
 
     `excluded` are paths from the top that never count; files over `big` bytes are hashed as a stream and not stored.
-    `identify` tells what a repository within holds ('' where that is nothing), `contents` as for `update`.
+    `identify` tells what a repository within holds: '' for nothing, None where its files count like those of any folder;
+    `contents` as for `update`.
     """
 
     def __init__(
-        self, git: Git, room: IsolatedGit, identify: Callable[[str, bool], str], *, excluded: Sequence[str], big: int
+        self,
+        git: Git,
+        room: IsolatedGit,
+        identify: Callable[[str, bool], str | None],
+        *,
+        excluded: Sequence[str],
+        big: int,
     ) -> None:
         self.tracked = IndexEntries()
         self._git = git
@@ -172,7 +179,10 @@ class SnapshotIndex:
             if path not in self.tracked:
                 names.discard(path)
                 updates.entries[path] = None
-        self._classify(updates, names, missing, contents=contents)
+        while names:  # once for each level of folders that git takes for repositories
+            plain = self._classify(updates, names, missing, contents=contents)
+            names = {name.rstrip("/") for name in self._listed_in(plain)}
+            missing.update(names)
         self._user_index = now
         return updates
 
@@ -189,6 +199,19 @@ class SnapshotIndex:
 
     def _listed(self, *which: str) -> list[str]:
         return split_z(self._room.must("ls-files", *which, "--exclude-standard", "-z", *self.scope, index=self.path))
+
+    def _listed_in(self, folders: Sequence[str]) -> list[str]:
+        """The untracked files in folders that git passes over as repositories: it looks into one that holds an entry."""
+        if not folders:
+            return []
+        nobodys = os.urandom(16).hex()  # a known name would hide a file that bears it
+        held = [f"100644 {self._git.empty_tree()}\t{folder}/{nobodys}" for folder in folders]
+        with scratch_index(self._work().with_suffix(".plain")) as scratch:
+            self._room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(held))
+            listing = ("ls-files", "-o", "--exclude-standard", "-z", "--")
+            return [
+                name for some in portions(folders) for name in split_z(self._room.must(*listing, *some, index=scratch))
+            ]
 
     def _follow_user_index(self, updates: _Updates) -> set[str]:
         """What the user's index tracks belongs to the snapshot even where it is ignored; returns what is missing here."""
@@ -212,8 +235,12 @@ class SnapshotIndex:
                 missing.add(path)
         return missing
 
-    def _classify(self, updates: _Updates, names: Iterable[str], missing: set[str], *, contents: bool) -> None:
-        """Sort paths into content git may read, content hashed by us, repositories within, and what is gone."""
+    def _classify(self, updates: _Updates, names: Iterable[str], missing: set[str], *, contents: bool) -> list[str]:
+        """Sort paths into content git may read, content hashed by us, repositories within, and what is gone.
+
+        Returns the folders that git takes for repositories and that are none.
+        """
+        plain: list[str] = []
         linked: dict[str, bool] = {}
         skipped = set(updates.skipped)
         for path in sorted(names):
@@ -223,26 +250,31 @@ class SnapshotIndex:
             if found is None:
                 updates.entries[path] = None
             elif stat.S_ISDIR(found.st_mode):
-                self._directory(updates, path, contents=contents)
+                if not self._directory(updates, path, contents=contents):
+                    plain.append(path)
             elif stat.S_ISLNK(found.st_mode) or (found.st_size <= self._big and self._readable(path)):
                 updates.files.append(path)
             else:
                 entry, fresh = self._streams.entry(self._git, path, found)
                 if fresh or path in missing:
                     updates.entries[path] = entry
+        return plain
 
     def _readable(self, path: str) -> bool:
         return os.access(f"{self._git.at.top}/{path}", os.R_OK)  # a Path object a file would cost more than the file
 
-    def _directory(self, updates: _Updates, path: str, *, contents: bool) -> None:
+    def _directory(self, updates: _Updates, path: str, *, contents: bool) -> bool:
+        """Note what a repository within holds; whether the files in the folder need not be looked for."""
         tracked, known = self.tracked.get(path), self.repositories().get(path, "")
         oid = self._identify(path, contents) if os.path.lexists(self._git.at.top / path / ".git") else ""
+        is_plain = oid is None
         if not oid and tracked is not None and tracked.mode == status.GITLINK:
             oid = tracked.oid  # a submodule that is not populated
         if oid:
             updates.repositories[path] = oid
         if oid != known or not oid:
             updates.entries[path] = IndexEntry(status.GITLINK, oid) if oid else None
+        return not is_plain
 
     def _apply(self, work: Path, updates: _Updates) -> None:
         zero = self._git.zero()

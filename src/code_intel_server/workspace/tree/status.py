@@ -11,7 +11,8 @@ from code_intel_server.workspace.git.isolated_directory import NO_DRIVERS, Isola
 from code_intel_server.workspace.git.repository import Git, join_z, nul_terminated, open_repository, portions, split_z
 
 GITLINK = "160000"
-_NESTING = 4
+NESTED_AT_MOST = 32
+"""Levels of repositories within repositories that are looked at as such; the files of a deeper one count like any others."""
 _STAGED = ("diff-index", "--cached", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
 
 
@@ -63,7 +64,7 @@ def dirty(git: Git, nesting: int = 0) -> set[str]:
     """Tracked paths with changes, staged or not, submodules with changes of their own included (from the top)."""
     found = staged(git) | unstaged(git)
     for path in gitlinks(git) - found:
-        if nesting < _NESTING and _submodule_dirty(git.at.top / path, nesting):
+        if nesting < NESTED_AT_MOST and _submodule_dirty(git.at.top / path, nesting):
             found.add(path)
     return found
 

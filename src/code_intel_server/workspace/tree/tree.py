@@ -24,13 +24,13 @@ from code_intel_server.workspace.git.index_entries import side_by_side
 from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, IsolatedGit, scratch_index
 from code_intel_server.workspace.git.repository import (
     Git,
-    Repository,
     is_oid,
     join_z,
     nul_terminated,
     open_readable,
     split_z,
 )
+from code_intel_server.workspace.tree import status
 from code_intel_server.workspace.tree.alterations import Alterations
 from code_intel_server.workspace.tree.nested import Nested, owner
 from code_intel_server.workspace.tree.snapshot_index import SnapshotIndex, lstat, read_json, write_json
@@ -38,7 +38,7 @@ from code_intel_server.workspace.tree.stored_snapshots import StoredSnapshots
 from code_intel_server.workspace.values import Beside, Change, ChangeKind
 
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
-"""What our own server writes. What that of a project within this one writes counts: a folder of that name could hide anything."""
+"""What our own server writes. What that of a project or a repository within writes counts: a folder of that name could hide anything."""
 
 LEFT_BY_RUNS = ("__pycache__/", ".coverage", ".coverage.*")
 """What any run of Python or coverage leaves behind, whoever starts it: no change of anybody's, unless git tracks it."""
@@ -49,7 +49,6 @@ BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _REMEMBERED_AT_MOST = 16
 _REMEMBERED_BYTES = 256 * 1024
-_NESTED_AT_MOST = 4
 
 
 class TreeJudge:
@@ -267,10 +266,12 @@ class TreeJudge:
         """What a commit holds for the id of an entry: of a repository within its commit, '' where it has none."""
         return self._nested.commit_of(oid) if self._nested else oid
 
-    def repository(self) -> Repository | None:
-        """Where the repository is; None without git."""
-        stored = self._stored()
-        return stored.git.at if stored else None
+    def worktrees(self) -> tuple[str, ...]:
+        """The other working trees of the repository that lie in the project, at which nobody looks, as of the last snapshot."""
+        with self._lock:
+            stored = self._open()
+            found = self._nested.worktrees() if stored and self._nested else []
+        return tuple(path.removeprefix(stored.git.at.prefix) for path in found) if stored else ()
 
     def head(self) -> str:
         """The commit HEAD is at; '' where there is none."""
@@ -386,7 +387,7 @@ class TreeJudge:
             git = open_readable(self._root)
             if isinstance(git, str):
                 return None
-            excluded = tuple(git.at.prefix + path for path in SERVER_PATHS)
+            excluded = () if self._depth else tuple(git.at.prefix + path for path in SERVER_PATHS)
             room = IsolatedGit(git, "tree", RAW_ATTRIBUTES, excluded, LEFT_BY_RUNS, lasting=True)
             room.prepare()
             self._nested = Nested(git, room.path / "nested.json", self._judge_of)
@@ -397,8 +398,10 @@ class TreeJudge:
     def _judge_of(self, root: Path) -> "TreeJudge":
         return TreeJudge(root, big=self._big, depth=self._depth + 1)
 
-    def _identify(self, path: str, contents: bool) -> str:
-        return self._nested.identify(path, contents=contents) if self._nested and self._depth < _NESTED_AT_MOST else ""
+    def _identify(self, path: str, contents: bool) -> str | None:
+        if self._nested is None or self._depth == status.NESTED_AT_MOST:
+            return None
+        return self._nested.identify(path, contents=contents)
 
 
 def _lines(content: bytes) -> tuple[str, ...] | None:
