@@ -147,8 +147,8 @@ def _any_below(folder: str, paths: Iterable[str]) -> bool:
 
 
 def _swapped(changes: Iterable[Change]) -> set[str]:
-    """The names of files and links that came, went or changed: where one takes the place of a folder, that is what was asked about."""
-    return {name for change in changes if not change.repository for name in (change.path, change.old_path)}
+    """The names of files and links that came or changed: where one takes the place of a folder, that is what was asked about."""
+    return {change.path for change in changes if not change.repository and change.kind is not ChangeKind.DELETED}
 
 
 def _folders(path: str) -> list[str]:
