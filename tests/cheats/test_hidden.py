@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.e2e.driver import git, repository
-from tests.e2e.stage import Stage, report, verdict
+from tests.e2e.stage import Stage, plan, report, verdict
 
 
 def submodule(stage: Stage) -> None:
@@ -160,6 +160,23 @@ def test_a_repository_within_that_is_made_another_after_it_was_looked_at(stage: 
     stage.write("pkg/in/.git", "gitdir: ../../.git\n")
     stage.write("pkg/in/evil.py", "x = 1\n")
     assert "pkg/in/evil.py" in stage.refused("nobody explored", **report())["unexplored"]
+
+
+def test_another_working_tree_of_the_project_within_it(stage: Stage) -> None:
+    """Seen by: nobody looks at its files, which have a session of their own, and the answers say so."""
+    stage.git("worktree", "add", "-q", "old")
+    first = stage.begin(fast=True, no_doc=True)
+    assert "lie in the project: old." in str(first["warnings"])
+    stage.accepted(action_type="change")
+    stage.explain("app.py")
+    stage.accepted(**plan())
+    stage.edit()
+    stage.git("worktree", "add", "-q", "--detach", "pkg/new")
+    for folder in ("old", "pkg/new"):
+        stage.write(f"{folder}/evil.py", "x = 1\n")
+    stage.accepted_list(report(), {"summary": "Done."})
+    stage.accepted(**verdict())
+    assert "lie in the project: pkg/new." in stage.accepted(**stage.commit())["warning"]
 
 
 def test_what_is_called_like_a_servers_folder_in_a_repository_within(stage: Stage) -> None:

@@ -178,6 +178,37 @@ def test_a_file_changed_after_the_commit(stage: Stage) -> None:
     stage.refused("Files changed since the commit: app.py", issues=[], quality_prompt_used="quality_review")
 
 
+def test_a_file_changed_after_the_commit_of_a_fast_session(stage: Stage) -> None:
+    """Seen by: no step judges it any more, so the last answer says that it is in no commit."""
+    stage.write("notes.txt", "the user's, and older than the session\n")
+    stage.committed()
+    stage.write("lib.py", OTHER)
+    stage.write("new.py", "x = 1\n")
+    answer = stage.accepted(summary="Merged.")
+    assert "Changed since the commit, and in no commit: lib.py, new.py." in answer["warning"]
+    assert OTHER not in stage.git("show", "main:lib.py")
+
+
+def test_a_hook_that_writes_files_and_commits_none(stage: Stage) -> None:
+    """Seen by: the answer of the commit names what lies there otherwise than it was reviewed and than it was committed."""
+    stage.write(".git/hooks/pre-commit", "#!/bin/sh\necho '# more' >>lib.py\necho >made.txt\n").chmod(0o755)
+    stage.verified()
+    answer = stage.accepted(**stage.commit())
+    assert "while it was committed" in answer["warning"] and "in no commit: lib.py, made.txt." in answer["warning"]
+    assert "warning" not in stage.accepted(summary="Merged.")
+
+
+def test_a_file_made_a_folder_of_files_that_nobody_explored(stage: Stage) -> None:
+    """Stopped by: a name that was asked for speaks of a file; what lies below a folder of that name has names of its own."""
+    stage.planned()
+    assert stage.call("check_write_target", path="app.py")["allowed"]
+    (stage.root / "app.py").unlink()
+    stage.write("app.py/deep.py", "def main():\n    return 2\n")
+    stage.refused("nobody explored: app.py/deep.py", **report(evidence="app.py"))
+    stage.explain("app.py/deep.py")
+    stage.accepted(**report(evidence="app.py/deep.py:2"))
+
+
 def test_a_dirty_file_is_not_carried_into_the_merge(stage: Stage) -> None:
     """Stopped by: only the committed content is merged; an edit after the commit stays uncommitted or stops the switch."""
     stage.committed()

@@ -1563,6 +1563,14 @@ class TestLeftFiles:
         assert "Left uncommitted" not in str(answer["warning"])
         assert (session.state.left, session.state.altered) == ([], ["README.md"])
 
+    def test_what_a_hook_writes_and_does_not_commit_is_said_with_the_commit(self) -> None:
+        session = TestPreCommit().at()
+        session.world.writes_on_commit = {"app.py": "def main():\n    return 9\n"}
+        session.world.worktrees = ("wt",)
+        said = str(session.commit()["warning"])
+        assert "in no commit: app.py." in said
+        assert "Other working trees of this repository lie in the project: wt." in said
+
     def test_what_a_hook_committed_in_an_earlier_round_stays_said_until_it_is_kept(self) -> None:
         session = TestPreCommit().at()
         session.state.altered = ["README.md"]

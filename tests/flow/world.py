@@ -110,6 +110,8 @@ class World:
     unmoved: bool = False
     nothing_new: bool = False
     adopts: str = ""
+    writes_on_commit: Files = field(default_factory=dict)
+    worktrees: tuple[str, ...] = ()
     writes_on_proof: Files = field(default_factory=dict)
     rewrites_on_proof: tuple[str, ...] = ()
     written: list[tuple[str, str]] = field(default_factory=list)
@@ -186,6 +188,12 @@ class WorldTree:
     def content(self, snapshot: str, path: str) -> bytes | None:
         text = self.world.snapshots.get(snapshot, {}).get(path)
         return None if text is None or text == TOO_BIG else text.encode()
+
+    def worktrees(self) -> tuple[str, ...]:
+        return self.world.worktrees
+
+    def head(self) -> str:
+        return self.world.head()
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         return self.world.altered
@@ -341,6 +349,7 @@ class WorldBranches:
         before = self.world.heads[self.world.head()]
         self.world.tip_count += 1
         self.world.heads[self.world.head()] = {p: t for p, t in before.items() if p not in request.keep} | kept
+        self.world.files |= self.world.writes_on_commit
         return CommitResult(self.world.head(), self.world.head(), request.archived, self.world.outside)
 
     def merge(

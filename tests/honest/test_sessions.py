@@ -905,10 +905,46 @@ def test_a_lock_file_above_the_subfolder_is_named_when_it_stays_uncommitted(tmp_
         stage = Stage(top / "web", agent)
         stage.verified()
         (top / "package-lock.json").write_text(lock.replace("1.0.0", "1.0.1"))
+        (top / "poetry.lock").write_text("new\n")
+        (top / "notes.txt").write_text("the user's\n")
         answer = stage.accepted(**stage.commit())
-        assert "outside of the project's folder" in answer["warning"] and "package-lock.json" in answer["warning"]
+        assert (
+            "outside of the project's folder, and in no commit of this session: package-lock.json, poetry.lock."
+            in (answer["warning"])
+        )
         assert stage.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
     assert "M package-lock.json" in git(top, "status", "--porcelain")
+
+
+def rewriting(stage: Stage, code: str) -> None:
+    """A verified session whose verify command writes a tracked file."""
+    stage.write("snap.txt", "one\n")
+    stage.git("add", "snap.txt")
+    stage.git("commit", "-qm", "A snapshot")
+    stage.user_wants([sys.executable, "-c", f"import pathlib; file = pathlib.Path('snap.txt'); {code}"])
+    stage.verified()
+
+
+@pytest.mark.parametrize("decision", ["leave", "discard"])
+def test_a_tracked_file_that_a_verify_command_rewrites_is_decided_on_as_the_refusal_says(
+    stage: Stage, decision: str
+) -> None:
+    rewriting(stage, "file.write_text('two')")
+    refused = stage.refused("by a verify command or by somebody, and explored by nobody: snap.txt", **stage.commit())
+    assert f"'{decision}' with" in refused["remedy"]
+    decided = {"path": "snap.txt", "decision": decision, "reason": "The verify command rewrites it each time."}
+    answer = stage.accepted(**stage.commit(decided))
+    assert "snap.txt" in answer["warning"]
+    assert ("rewritten by a command" in answer["warning"]) is (decision == "discard")
+    assert stage.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
+    assert stage.git("show", "main:snap.txt") == "one\n"
+
+
+def test_a_tracked_file_that_ends_as_it_was_is_not_asked_about(stage: Stage) -> None:
+    rewriting(stage, "text = file.read_text(); file.write_text('two'); file.write_text(text)")
+    payload = stage.commit()
+    assert payload["reviewed_files"] == ["app.py"]
+    stage.accepted(**payload)
 
 
 def test_files_with_crlf_under_autocrlf(tmp_path: Path) -> None:

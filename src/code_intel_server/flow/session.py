@@ -183,6 +183,8 @@ class SessionState(_Stored):
     commits: list[str] = []
     left: list[str] = []
     """Changed files that the last review left uncommitted."""
+    worktrees_within: list[str] = []
+    """Other working trees of the repository that lay in the project when the session began."""
     altered: list[str] = []
     """Files that a filter or hook committed otherwise than reviewed."""
     beside: list[str] = []

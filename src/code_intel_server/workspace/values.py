@@ -148,7 +148,7 @@ class CommitResult:
     tip: str
     archived: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
-    """Tracked files above or beside the project's folder, from the top, that are changed and in no commit of it."""
+    """Files above or beside the project's folder, from the top, that are in no commit of it: changed, or untracked lock files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.authors import keep_waivers
-from code_intel_server.flow.checks.judgement import Judge, left_by_runs, list_of_paths, rejected_paths
+from code_intel_server.flow.checks.judgement import Judge, left_by_runs, list_of_paths, paths_of, rejected_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import reworked, undone
@@ -263,11 +263,15 @@ def _commit(
     state.altered = sorted({*ports.tree.altered(oid, request.keep, reviewed), *earlier})
     other = (Note("warnings.committed_differs", {"files": list_of_paths(state.altered)}),) if state.altered else ()
     state.left = [path for path in state.left if path not in state.altered]
+    written = _written_since(turn, reviewed, state.trees.committed).difference(state.left) if result.oid else set()
+    within = {*ports.tree.worktrees()}.difference(state.worktrees_within)
     rows = (
         ("warnings.committed_unseen", "files", list_of_paths(unseen if result.oid else ())),
         ("warnings.proven_beside", "files", list_of_paths(beside if result.oid else ())),
         ("warnings.impact_undecided", "places", list_of_paths(disposal.settle_entries(state, request.keep))),
         ("warnings.left_uncommitted", "files", list_of_paths(state.left)),
+        ("warnings.written_at_commit", "files", list_of_paths(written)),
+        ("warnings.worktrees_within", "folders", list_of_paths(within)),
         ("warnings.outside_uncommitted", "files", list_of_paths(result.outside)),
         ("warnings.reworked", "items", "; ".join(state.reworked)),
         ("warnings.work_undone", "items", "; ".join(f"{item}: {reason}" for item, reason in state.undone.items())),
@@ -283,6 +287,13 @@ def _left(turn: Turn[CommitPayload], request: CommitRequest, reviewed: str) -> l
     changes = tree.changes(tree.head_snapshot(request.expected_tip), reviewed) if request.leave else ()
     differing = {path for change in changes for path in (change.path, change.old_path)}
     return [path for path in request.leave if path in differing]
+
+
+def _written_since(turn: Turn[CommitPayload], reviewed: str, now: str) -> set[str]:
+    """What was written between two snapshots and is not as HEAD has it: by a hook that did not stage it, or by somebody."""
+    tree = turn.ports.tree
+    moved = paths_of(tree.changes(reviewed, now)) if reviewed != now else set()
+    return moved & paths_of(tree.changes(tree.head_snapshot(turn.state.tip), now)) if moved else moved
 
 
 def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> list[str]:
@@ -410,9 +421,9 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
     if state.task_branch is None:
         if not state.branch_policy:
             raise Rejected("failures.MERGE.branch_manager_not_found")
-        return Outcome(Event.MERGED, ending=Note("success.MERGE.no_task_branch_complete"))
+        return Outcome(Event.MERGED, {}, _late(turn), ending=Note("success.MERGE.no_task_branch_complete"))
     by_hand = ports.branches.hand_merges(state.task_branch, state.tip, state.pending)
-    warnings = _hand_merges_proven(turn, by_hand) if by_hand.commits else ()
+    warnings = _hand_merges_proven(turn, by_hand) if by_hand.commits else _late(turn)
     result = ports.branches.merge(
         state.task_branch, state.session_id, state.tip, trailers(state), ports.record, state.pending, by_hand
     )
@@ -433,6 +444,14 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
         warnings = (*warnings, Note("warnings.brought_back", {"branch": result.to_branch, "commits": back}))
     done = Note("success.MERGE.merge_success", where)
     return Outcome(Event.MERGED, {"merge_commit": result.oid}, warnings, ending=done, retired=result.retired)
+
+
+def _late(turn: Turn[MergePayload]) -> tuple[Note, ...]:
+    """What was changed since the commit and is in none: nobody judges it any more, so it is named."""
+    tree = turn.ports.tree
+    now = tree.snapshot()
+    late = _not_in(turn, tree.head(), now) if now and turn.state.trees.committed not in {"", now} else set()
+    return (Note("warnings.changed_since_commit", {"files": list_of_paths(late)}),) if late else ()
 
 
 def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[Note, ...]:

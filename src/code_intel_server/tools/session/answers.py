@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from code_intel_server.codebase.answers import lines_of
 from code_intel_server.flow import responses
+from code_intel_server.flow.checks.judgement import list_of_paths
 from code_intel_server.flow.phases import READY_PLAN, Phase
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
@@ -125,6 +126,8 @@ def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, 
         notes.append(Note("warnings.config_trusted_earlier", {"file": ".code-intel/config.json"}))
     if commits and survey.dirty:
         notes.append(Note("warnings.dirty_tree", {"files": ", ".join(survey.dirty[:20])}))
+    if state.worktrees_within:
+        notes.append(Note("warnings.worktrees_within", {"folders": list_of_paths(state.worktrees_within)}))
     if not has_scaffold:
         notes.append(Note("warnings.no_scaffold"))
     skipped = state.route.gates_skipped_by_flag()

@@ -51,5 +51,6 @@ def fresh(
         head_at_start=survey.head,
         tip=survey.head,
         trees=Trees(start=start, base=start, judged=start),
+        worktrees_within=[*services.tree.worktrees()] if start else [],
         digests=settings.digests(),
     )

@@ -168,10 +168,7 @@ class BranchManager:
             git = self._require()
             return_aside(git)
             result = Commit(git, request, record, pending).run()
-            outside = (
-                [path for path in status.unfinished(git) if not path.startswith(git.at.prefix)] if git.at.prefix else ()
-            )
-            return replace(result, outside=tuple(sorted(outside)))
+            return replace(result, outside=tuple(status.outside(git)))
 
     def discard(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> tuple[str, ...]:
         """Archive the present content of `request.discard`, then put these files back to the base's version (or remove them).

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from code_intel_server.common.own_folder import is_written
 from code_intel_server.workspace.git.index_entries import IndexEntries
@@ -11,6 +11,11 @@ from code_intel_server.workspace.git.isolated_directory import NO_DRIVERS, Isola
 from code_intel_server.workspace.git.repository import Git, join_z, nul_terminated, open_repository, portions, split_z
 
 GITLINK = "160000"
+LOCKS = (
+    "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "poetry.lock",
+    "uv.lock", "pdm.lock", "Pipfile.lock", "Cargo.lock", "go.sum", "go.work.sum", "composer.lock", "Gemfile.lock",
+)  # fmt: skip
+"""What fixes the versions of dependencies, often for all projects of a repository at its top."""
 NESTED_AT_MOST = 32
 """Levels of repositories within repositories that are looked at as such; the files of a deeper one count like any others."""
 _STAGED = ("diff-index", "--cached", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
@@ -76,6 +81,18 @@ def unfinished(git: Git) -> set[str]:
     the server of another project of the repository does so too.
     """
     return {path for path in dirty(git) if not is_written(path)}
+
+
+def outside(git: Git) -> list[str]:
+    """What the project's commit leaves above or beside its folder: tracked files with changes, and untracked lock files above."""
+    if not git.at.prefix:
+        return []
+    folders = [f"{folder}/".removeprefix("./") for folder in PurePosixPath(git.at.prefix).parents]
+    locks = [f"{folder}{name}" for folder in folders for name in LOCKS]
+    room = isolated_status(git)
+    room.prepare()
+    untracked = room.must("ls-files", "-o", "--exclude-standard", "-z", "--", *locks, index=user_index(git))
+    return sorted({path for path in unfinished(git) if not path.startswith(git.at.prefix)}.union(split_z(untracked)))
 
 
 def gitlinks(git: Git) -> set[str]:
