@@ -74,6 +74,7 @@ def test_a_test_that_passes_with_its_assertions_turned_round_since_the_change_is
     assert verdict.good, verdict
     seen = seen_tests(verdict, [Change("calc.py", ChangeKind.MODIFIED)], 1)
     assert (seen.questions, seen.listed["insensitive"]) == ({}, ["test_calc.py::test_add"])
+    assert any(note.startswith("insensitive: 1 old test") and "nothing to do" in note for note in seen.notes)
 
 
 def test_the_tests_of_a_renamed_file_are_named_as_they_are_called_now(repo: Repo) -> None:

@@ -138,7 +138,7 @@ def test_a_test_that_passes_where_new_functions_do_nothing_is_named_and_an_hones
     assert not seen.questions
     assert seen.counts["survived"] == len(seen.listed["survived"]) == len(empty)
     assert any(
-        note.startswith(f"{len(empty)} of {len(verdict.receipt.fail_to_pass)} in fail_to_pass pass")
+        note.startswith(f"survived: {len(empty)} of {len(verdict.receipt.fail_to_pass)} in fail_to_pass")
         for note in seen.notes
     )
     assert repo.git("status", "--porcelain", "--ignored") == ""

@@ -25,10 +25,12 @@ UNDECLARED = (
     "loaded from a folder that is lent to the tests, since this change, and no file says that it is to be installed"
 )
 NO_TEST_CHANGED = "code changed, and no test"
-_NEW_NAMES = "{} of {} in fail_to_pass fail without the change by an import, name or build error, not by an assertion"
-_SURVIVED = "{} of {} in fail_to_pass pass where the functions that this change adds or changes do nothing (survived)"
+_SURVIVED = (
+    "survived: {} of {} in fail_to_pass pass where the functions that this change adds or changes do nothing; "
+    "those meant to check these should assert more, for the others there is nothing to do"
+)
+_INSENSITIVE = "insensitive: {} old tests pass with their assertions turned round; nothing to do"
 _NOT_SEEN = "{} of {} in fail_to_pass were not seen without the change, neither to pass nor to fail"
-_NOT_JUDGED = "not judged: {} tests of files that do not build without the change"
 REFUSAL_BYTES = 2048
 _LISTED_AT_MOST = 40
 _QUESTIONS_AT_MOST = 200
@@ -65,10 +67,9 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
         runs={name: _printed_by(runs) for name, runs in verdict.runs.items()},
         notes=[
             *([NO_TEST_CHANGED] if code and not steering else []),
-            *([_NEW_NAMES.format(len(found.new_names), len(found.fail_to_pass))] if found.new_names else []),
             *([_NOT_SEEN.format(len(found.not_seen), len(found.fail_to_pass))] if found.not_seen else []),
             *([_SURVIVED.format(len(found.survived), len(found.fail_to_pass))] if found.survived else []),
-            *([_NOT_JUDGED.format(len(found.not_judged))] if found.not_judged else []),
+            *([_INSENSITIVE.format(len(found.insensitive))] if found.insensitive else []),
             *_notes(verdict),
         ],
         not_loaded=_not_loaded(verdict, changes),
