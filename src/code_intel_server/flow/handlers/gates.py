@@ -72,14 +72,14 @@ def answered_against(
 
 
 def _of_names(state: SessionState) -> Note | None:
-    """Semantic search helps where names are not known, but for the name of what is to be added."""
+    """Semantic search helps where no name is known; one that is not there among others that are may be yet to be added."""
     frame = state.query_frame
     symbols = frame.target_symbols if frame else ()
-    if state.unresolved_symbols and frame and adds(frame.action_type):
+    if not state.unresolved_symbols:
+        return Note("server_assessment.names_known", {"symbols": list_of_paths(symbols)}) if symbols else None
+    if not {*symbols} <= {*state.unresolved_symbols} or (frame and adds(frame.action_type)):
         return None
-    if state.unresolved_symbols:
-        return Note("server_assessment.names_unknown", {"symbols": list_of_paths(state.unresolved_symbols)})
-    return Note("server_assessment.names_known", {"symbols": list_of_paths(symbols)}) if symbols else None
+    return Note("server_assessment.names_unknown", {"symbols": list_of_paths(state.unresolved_symbols)})
 
 
 def _of_files(state: SessionState) -> Note | None:

@@ -1,7 +1,7 @@
 """Steps 2 to 4: stale branches, documents, the request itself (SPEC 4)."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 
@@ -11,7 +11,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.authors import decided
 from code_intel_server.flow.checks.claims import wrong_places
 from code_intel_server.flow.checks.judgement import files_named, list_of_paths, missing_files
-from code_intel_server.flow.checks.query_frame import SLOTS, QueryFrame, Slot, adds, fold, quotes
+from code_intel_server.flow.checks.query_frame import SLOTS, QueryFrame, Slot, fold, quotes
 from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, QueryFramePayload
 from code_intel_server.flow.phases import Event, Intent
 from code_intel_server.flow.ports import Evidence, SymbolRelevance
@@ -24,10 +24,10 @@ SYMBOLS_AT_MOST = 500
 _FAR = 0.1
 """Likeness below which a target symbol deserves a hint: of 44 judged by hand over click the relevant ones reach 0.11."""
 
-# The slots that matter, by intent.
+# The slots that matter, by intent, where none is filled: which of them the request fills, only its reader knows.
 _WANTED: Mapping[Intent, tuple[str, ...]] = {
     Intent.IMPLEMENT: ("target_feature", "desired_action"),
-    Intent.MODIFY: ("target_feature", "trigger_condition", "desired_action"),
+    Intent.MODIFY: ("target_feature", "desired_action"),
     Intent.INVESTIGATE: ("target_feature", "trigger_condition", "observed_issue"),
     Intent.QUESTION: ("target_feature",),
 }
@@ -110,19 +110,6 @@ def _is_far(row: SymbolRelevance, query: str) -> bool:
     return not row.meant and row.score is not None and row.score < _FAR and not any(word in name for word in words)
 
 
-def _missing(intent: Intent, action: str, filled: Collection[str]) -> Iterator[str]:
-    """The empty slots that this work cannot do without.
-
-    What works, or is yet to be added, has no condition under which it fails, and an issue says by itself what has to
-    become of it.
-    """
-    issue = "observed_issue" in filled
-    needless = {"desired_action" if issue else "trigger_condition"}
-    if adds(action):
-        needless.add("trigger_condition")
-    yield from (name for name in _WANTED[intent] if name not in filled and name not in needless)
-
-
 def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
     """Keep the slots whose quotes the user really said; name what is missing and score the symbols."""
     payload, state = turn.payload, turn.state
@@ -148,13 +135,9 @@ def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
         {"symbol": row.symbol, "score": row.score and round(row.score, 2), "resolved": [*row.resolved]}
         for row in scored
     ]
-    known = {*filled, "target_feature"} if any(row.resolved for row in scored) else {*filled}
-    short = not filled and len(state.query) <= _FEW_SENTENCES
-    hints = tuple(
-        Note(f"query_frame_hints.{name}_missing")
-        for name in _missing(state.intent, payload.action_type, known)
-        if not short
-    )
+    known = {"target_feature"} if any(row.resolved for row in scored) else set[str]()
+    asked = () if filled or len(state.query) <= _FEW_SENTENCES else _WANTED[state.intent]
+    hints = tuple(Note(f"query_frame_hints.{name}_missing") for name in asked if name not in known)
     far = [f"{row.symbol} ({row.score:.2f})" for row in scored if _is_far(row, state.query)]
     hints += (Note("hints.target_symbols_far", {"symbols": ", ".join(far)}),) if far else ()
     fields: dict[str, JsonValue] = {"symbol_relevance": relevance} if relevance else {}
