@@ -176,6 +176,25 @@ def test_what_the_work_loads_is_hidden_during_the_session(stage: Stage, hide: Ca
     assert said.count("Code-Intel-Proven-Beside: files in no commit, for ") == 2, said
 
 
+def test_a_reason_for_one_thing_that_is_in_no_commit_is_none_for_another(stage: Stage) -> None:
+    """Stopped by: a reason counts for the failure that it was given for."""
+    stage.user_wants([sys.executable, "-B", "-c", "import app"])
+    stage.planned()
+    by_ignoring(stage)
+    text = f"import pkg.{{}}  # noqa: F401\n\n{APP_DONE}"
+    for name in ("first", "second"):
+        stage.write(f"pkg/{name}.py", "")
+    stage.edit(text=text.format("first"))
+    stage.accepted_list(report(evidence="app.py:1, app.py:4"), {"summary": "Done."})
+    stage.refused("No module named 'pkg.first'", **verdict())
+    stage.accepted(**verdict(tests_reason=WHY))
+    stage.cheat()
+    stage.write("app.py", text.format("second"))
+    stage.call("review_changes")
+    stage.refused("No module named 'pkg.second'", **stage.commit())
+    stage.accepted(**stage.commit(tests_reason=WHY))
+
+
 def test_a_command_that_needs_what_is_in_no_commit_before_the_change_too_is_not_asked_about(stage: Stage) -> None:
     """Where the base fails in a clean checkout as well, nothing can be said, and nothing is asked."""
     check = "import app, pathlib; assert pathlib.Path('.env').exists() and app.main()"

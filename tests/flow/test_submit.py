@@ -1059,6 +1059,10 @@ class TestPreCommit:
         assert isinstance(told := answer["tests"], dict)
         assert told["with_a_reason"] == {"t.py::old": "It checked what nobody wants."}
         session.edit(text="def main():\n    return 3\n")
+        asked["t.py::old"] = "passed before this change and hangs with it"
+        session.commit("app.py")
+        assert session.error == "common_failures.tests_need_reason"
+        asked["t.py::old"] = "passed before this change and fails with it"
         session.commit("app.py")
         assert [
             row

@@ -192,6 +192,8 @@ class SessionState(_Stored):
     test_reasons: dict[str, str] = {}
     file_reasons: dict[str, str] = {}
     undone: dict[str, str] = {}
+    test_findings: dict[str, str] = {}
+    """What each of these reasons was given for."""
     """Reported items whose changes are there no more, and why that is accepted."""
     reworked: list[str] = []
     """Those whose lines do something else at the commit than at their report."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.receipts.execution import SuiteRunRecord
 from code_intel_server.receipts.notary import BaseRun, Notary, OriginalRun
@@ -32,6 +33,7 @@ from code_intel_server.workspace.values import Change, CommandRun, ProofStatus, 
 
 BORROWED_NOW = "lent to the tests, changed since the session began, and in no commit"
 _FOLDERS_AT_MOST = 6
+_LINE_CHARACTERS = 200
 _KEPT_BYTES = 64 * 1024 * 1024
 _WAIT_SECONDS = 0.2
 _RUNNERS = frozenset(
@@ -278,7 +280,7 @@ class SessionRuns:
             self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
         return Judged(dict(zip(chosen, runs, strict=False)), seen)
 
-    def beside(self, asked: ProofRequest, say: Say, check: StopCheck) -> tuple[VerifyCommand, ...]:
+    def beside(self, asked: ProofRequest, say: Say, check: StopCheck) -> dict[VerifyCommand, str]:
         """Run in clean checkouts what runs no tests, and passed in the project's folder; see `workspace.proofs.Suites`.
 
         Only exit statuses count, the base's only where the change fails. Where no checkout can be had, nothing is known.
@@ -286,13 +288,17 @@ class SessionRuns:
         change, git = asked.change, self._git()
         others = [one for one in asked.commands if not runs_tests(one)]
         if isinstance(git, str) or not others:
-            return ()
+            return {}
 
-        def failing(commands: Sequence[VerifyCommand], state: str) -> list[VerifyCommand]:
-            """Those of the commands that ran in a clean checkout of a state and failed there."""
+        def failing(commands: Sequence[VerifyCommand], state: str) -> dict[VerifyCommand, str]:
+            """What those of the commands print last that ran in a clean checkout of a state and failed there."""
             notary = _notary(git, asked.config, commands, lambda text: say(f"in a clean {text}"), check)
             runs = notary.run_base(state, self._trees.objects).runs
-            return [one for one, run in zip(commands, runs, strict=False) if run.status and not run.suite.unavailable]
+            return {
+                one: _last_line(run.output)
+                for one, run in zip(commands, runs, strict=False)
+                if run.status and not run.suite.unavailable
+            }
 
         while not self._running.acquire(timeout=_WAIT_SECONDS):
             check()
@@ -301,13 +307,14 @@ class SessionRuns:
             base, tree = self._trees.as_committed(change.base, change.since, asked.snapshot, change.without)
             good = _KeptAlone(_key(others, tree))
             if self._read(asked.session_id, "alone", _KeptAlone) == good:
-                return ()
+                return {}
             failed = failing(others, tree)
-            before = failing(failed, base) if failed else []
-            if not (found := tuple(one for one in failed if one not in before)):
+            before = failing([*failed], base) if failed else {}
+            found = {one: said for one, said in failed.items() if one not in before}
+            if not found:
                 self._write(asked.session_id, "alone", good)
         except (Unavailable, OSError):
-            return ()
+            return {}
         finally:
             self._running.release()
         return found
@@ -374,6 +381,11 @@ def runs_tests(command: VerifyCommand) -> bool:
 def _is_test_script(name: str) -> bool:
     words = re.split(r"[-_.]", name)
     return bool(_RUN_TESTS.match(name)) or (words[-1] == "sh" and not {"test", "tests"}.isdisjoint(words))
+
+
+def _last_line(output: bytes) -> str:
+    lines = printable(output.decode("utf-8", "replace")).split("\n")
+    return next((line.strip()[:_LINE_CHARACTERS] for line in reversed(lines) if line.strip()), "")
 
 
 def _notary(git: Git, config: Config, commands: Sequence[VerifyCommand], tell: Say, check: StopCheck) -> Notary:

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -65,8 +65,8 @@ class Suites(Protocol):
     def judge(self, asked: ProofRequest, say: Say, check: StopCheck) -> Judged:
         """Run them; `say` is told what runs, `check` is called while it does and may raise."""
 
-    def beside(self, asked: ProofRequest, say: Say, check: StopCheck) -> Collection[VerifyCommand]:
-        """Those of the commands that run no tests and passed in the project's folder which pass in a clean checkout of the base and fail in one of the change."""
+    def beside(self, asked: ProofRequest, say: Say, check: StopCheck) -> Mapping[VerifyCommand, str]:
+        """Those of the commands that run no tests and passed in the project's folder which pass in a clean checkout of the base and fail in one of the change, and what they print last there."""
 
     def begin(self, session_id: str, config: Config, commands: Sequence[VerifyCommand], commit: str) -> None:
         """Start the tests of a commit in the background."""
@@ -187,8 +187,11 @@ class ProofRunner:
         if not self._commits or not alone or _overall(runs) is ProofStatus.FAILED:
             return runs, tree, tests
         beside = suites.beside(replace(asked, commands=alone), say, self._check)
-        runs = [_and(done, BESIDE) if command in beside else done for command, done in zip(commands, runs, strict=True)]
-        questions = {shlex.join(command.argv): BESIDE for command in beside}
+        why = {command: f"{BESIDE}: {said}" if said else BESIDE for command, said in beside.items()}
+        runs = [
+            _and(done, why[command]) if command in why else done for command, done in zip(commands, runs, strict=True)
+        ]
+        questions = {shlex.join(command.argv): said for command, said in why.items()}
         return runs, tree, replace(tests, questions=tests.questions | questions) if tests else tests
 
     def _rewritten(self, before: str, after: str) -> bool:

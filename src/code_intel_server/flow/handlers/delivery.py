@@ -318,7 +318,7 @@ def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> l
     alone = [
         f"files in no commit, for {it[:200]}: {state.test_reasons[it]}"
         for it, why in questions.items()
-        if why == BESIDE
+        if why.startswith(BESIDE)
     ]
     state.beside = [" ".join(words.split()) for words in (list_of_paths(tracked), counted, *alone) if words]
     return [*tracked, *untracked]

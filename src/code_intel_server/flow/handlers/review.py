@@ -45,7 +45,7 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str, ado
     strays = [path for path in strays if path in decisions and decisions[path].decision == "keep"]
     if strays:
         raise rejected_paths("failures.PRE_COMMIT.unexplored_changes", "unexplored", strays)
-    _require_reasons(turn, changed, decisions, review.committed)
+    _require_reasons(turn, now, changed, decisions, review.committed)
     refuse_within(
         (changed[path] for path, entry in decisions.items() if entry.decision != "leave"),
         "failures.PRE_COMMIT.repository_uncommitted",
@@ -118,7 +118,11 @@ def _covered(pattern: str) -> Callable[[str], bool]:
 
 
 def _require_reasons(
-    turn: Turn[CommitPayload], changed: dict[str, Change], decisions: dict[str, ReviewedFile], committed: frozenset[str]
+    turn: Turn[CommitPayload],
+    now: str,
+    changed: dict[str, Change],
+    decisions: dict[str, ReviewedFile],
+    committed: frozenset[str],
 ) -> None:
     state, ports = turn.state, turn.ports
     kept = {path for path, entry in decisions.items() if entry.decision == "keep"}

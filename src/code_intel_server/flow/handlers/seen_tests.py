@@ -24,12 +24,12 @@ def to_commit(state: SessionState, without: Sequence[str] = ()) -> ToCommit | No
 
 
 def require_reasons(state: SessionState, proof: Proof, given: str) -> None:
-    """Take the reason for what the tests show; what was answered before is not asked again.
+    """Take the reason for what the tests show; what was answered before is not asked again, another finding is.
 
     Raises Rejected('common_failures.tests_need_reason') with all that needs one.
     """
     questions = proof.tests.questions if proof.tests else {}
-    asked = [what for what in questions if what not in state.test_reasons]
+    asked = [what for what, why in questions.items() if state.test_findings.get(what) != why]
     if not asked:
         return
     reason = given.strip()
@@ -37,6 +37,7 @@ def require_reasons(state: SessionState, proof: Proof, given: str) -> None:
         shown = [f"{what} ({questions[what]})" for what in asked]
         raise Rejected("common_failures.tests_need_reason", details={"tests": [*shown]}, tests=_joined(shown))
     state.test_reasons |= dict.fromkeys(asked, reason[:REASON_AT_MOST])
+    state.test_findings |= {what: questions[what] for what in asked}
 
 
 def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[str, JsonValue]:
@@ -93,7 +94,7 @@ def test_trailers(
         rows += [(trailer, str(tests.counts[name])) for trailer, name in counted if tests.counts.get(name)]
     if tests.not_loaded:
         rows.append(("Code-Intel-Not-Loaded", _joined(tests.not_loaded)[:_TRAILER_CHARACTERS]))
-    given = [reasons[what] for what, why in tests.questions.items() if what in reasons and why != BESIDE]
+    given = [reasons[what] for what, why in tests.questions.items() if what in reasons and not why.startswith(BESIDE)]
     if given:
         why = "; ".join(dict.fromkeys(" ".join(reason.split()) for reason in given))
         rows.append(("Code-Intel-Original-Tests", f"{len(given)} with a reason: {why[:_TRAILER_CHARACTERS]}"))
