@@ -38,6 +38,19 @@ def test_long_lists_are_cut_and_counted_and_notes_are_shown() -> None:
     assert said["pass_to_pass"] == "0 of 3"
 
 
+def test_a_test_that_was_changed_on_purpose_is_said_in_one_line() -> None:
+    was = "was changed: as it was it fails with this change"
+    counts = {**NONE, "broken": 2, "fail_to_pass": 1}
+    listed = {"fail_to_pass": ["t.py::new"], "broken": ["t.py::new", "t.py::old"]}
+    questions = {"t.py::new": was, "t.py::old": "passed before"}
+    reasons = dict.fromkeys(questions, "It has to be so.")
+    said = fields(SeenTests(counts, listed, 2, questions), reasons)["tests"]
+    assert said == {
+        "fail_to_pass": ["t.py::new"], "broken": ["t.py::old"], "pass_to_pass": "0 of 2",
+        "with_a_reason": {"t.py::new": f"{was}: It has to be so.", "t.py::old": "It has to be so."},
+    }  # fmt: skip
+
+
 def test_cases_of_one_test_are_listed_once_with_their_number_and_a_single_one_by_its_parameter() -> None:
     ids = [*(f"app/[id]/t.py::A::test_x[{number}-a::b[0]]" for number in range(12)), "t.py::test_y[1]", "t.py::test_z"]
     said = fields(SeenTests({**NONE, "fail_to_pass": 50}, {"fail_to_pass": ids}), {})["tests"]

@@ -48,17 +48,22 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
         status = "exit status only: no test was seen by name, and none ran on the old code"
         return {"tests": f"unavailable: {tests.unavailable}" if tests.unavailable else status}
     fields: dict[str, JsonValue] = {"fail_to_pass": [], "pass_to_pass": _passed(tests)}
-    for name, ids in tests.listed.items():
+    with_reason = {what: reasons[what] for what in tests.questions if what in reasons}
+    changed = {*tests.listed.get("broken", ())} & {*tests.listed.get("fail_to_pass", ())} & {*with_reason}
+    for name, listed in tests.listed.items():
+        ids = [id_ for id_ in listed if name != "broken" or id_ not in changed]
         cases: dict[str, list[str]] = {}
         for id_ in ids:
             cases.setdefault(_of_all_cases(id_), []).append(id_)
         shown = [*cases.items()][:_SHOWN_AT_MOST]
-        more = tests.counts[name] - sum(len(own) for _, own in shown)
+        more = tests.counts[name] - (len(listed) - len(ids)) - sum(len(own) for _, own in shown)
         rows = [own[0] if len(own) == 1 else f"{test} ({len(own)})" for test, own in shown]
-        fields[name] = [*rows, *([f"and {more} more"] if more > 0 else [])]
-    with_reason: dict[str, JsonValue] = {what: reasons[what] for what in tests.questions if what in reasons}
+        if ids:
+            fields[name] = [*rows, *([f"and {more} more"] if more > 0 else [])]
     if with_reason:
-        fields["with_a_reason"] = with_reason
+        fields["with_a_reason"] = {
+            what: f"{tests.questions[what]}: {why}" if what in changed else why for what, why in with_reason.items()
+        }
     named = {"not_loaded": tests.not_loaded, "uncompared": tests.uncompared}
     fields |= {name: [*paths[:_SHOWN_AT_MOST]] for name, paths in named.items() if paths}
     if tests.notes:
