@@ -213,7 +213,10 @@ def test_nothing_is_run_where_the_project_knows_no_commands(stage: Stage) -> Non
     stage.accepted(**stage.commit())
     stage.accepted(summary="Merged.")
     said = stage.git("log", "-2", "--format=%(trailers)", "main^2", "main")
-    assert said.count("Code-Intel-Proof: none, as no verify commands are configured\n") == 2
+    assert (
+        said.count("Code-Intel-Proof: none, as no verify commands are configured; by the agent's word: looked at it\n")
+        == 2
+    )
     stage.notice()
 
 

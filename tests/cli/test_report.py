@@ -125,7 +125,7 @@ def test_a_report_begins_with_request_outcome_change_and_proof_and_ends_with_fig
         "What changed",
         "1 commit",
         "How it was proven",
-        "No verify command is configured: that it works is the agent’s word.",
+        "No verify command is configured: that it works is the agent’s word",
         "2 of 2 checklist items done, each with lines that changed.",
         "How it went",
         "Tasks and their evidence",
@@ -236,7 +236,7 @@ PROVEN = {"receipt": {"status": "proven"}}
 @pytest.mark.parametrize(("record", "outcome"), [
     (ended("SESSION_COMPLETE", MERGED, **PROVEN), ("good", "Merged into main as 1a2b, proven")),
     (ended("SESSION_COMPLETE", MERGED), ("warn", "Merged into main as 1a2b, not verified")),
-    (ended("SESSION_COMPLETE", MERGED, receipt={"status": "none"}), ("warn", "Merged into main as 1a2b, nothing was run to prove it")),
+    (ended("SESSION_COMPLETE", MERGED, receipt={"status": "none"}), ("warn", "Merged into main as 1a2b, by the agent's word alone")),
     (ended("SESSION_COMPLETE", MERGED, **PROVEN, forced=True, unresolved_issues=["a", "b"]),
      ("bad", "Merged into main as 1a2b, proven, with 2 quality issues unresolved")),
     (ended("SESSION_COMPLETE", {"step": 15, "event": "passed"}, **PROVEN), ("good", "Done in the working tree, not committed, proven")),

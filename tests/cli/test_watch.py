@@ -125,7 +125,7 @@ def test_a_whole_session_is_told_on_a_terminal_and_in_a_pipe_and_ends_with_its_o
     assert [line.split()[0] for line in told] == [str(step) for step in (*range(3, 16), 17, 18, 19)]
     assert re.match(r"5 +Exploration +Seen so far: \S+:1", told[2])
     assert re.match(r" +\d lookups: app\.py, ", lines[lines.index(f"✓   {told[2]}") + 1])
-    assert re.fullmatch(r"Merged into main as \w+, nothing was run to prove it", lines[-3])
+    assert re.fullmatch(r"Merged into main as \w+, by the agent's word alone", lines[-3])
     report = Path(lines[-1].removeprefix("report: "))
     assert "Add a small documented function" in report.read_text(encoding="utf-8")
 

@@ -36,7 +36,7 @@ def test_a_whole_session_goes_from_documents_to_the_merge() -> None:
     assert session.world.commits[0].trailers == (
         ("Code-Intel-Session", "20260201_123456"),
         ("Code-Intel-Tasks", "t1"),
-        ("Code-Intel-Proof", "none, as no verify commands are configured"),
+        ("Code-Intel-Proof", "none, as no verify commands are configured; by the agent's word: green"),
     )
 
 
@@ -780,7 +780,7 @@ class TestVerification:
         answer = session.send(passed=passed, verifier_used="generic", details="looked at it")
         assert answer["phase"] == "SESSION_COMPLETE"
         assert f"Verification {said}" in str(answer["message"])
-        verification = "none" if passed else "not passed"
+        verification = "none; by the agent's word: looked at it" if passed else "not passed"
         assert f"1 step(s); verification: {verification}." in str(answer["instruction"])
 
     def test_procedures_that_only_the_package_has_are_sent_as_text(self) -> None:
@@ -1391,7 +1391,9 @@ class TestEndings:
         assert session.world.current == "main"
         answer = session.send(passed=True, verifier_used="tests", details="green")
         assert "(--quick)" in str(answer["message"])
-        assert "5 step(s); 1 of 1 tasks completed; verification: none; skipped" in str(answer["instruction"])
+        assert "5 step(s); 1 of 1 tasks completed; verification: none; by the agent's word: green; skipped" in str(
+            answer["instruction"]
+        )
 
     def test_quick_without_verification_ends_with_the_completion(self) -> None:
         session = Session(Flags(quick=True, no_doc=True, no_verify=True))

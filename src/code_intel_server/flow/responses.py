@@ -411,6 +411,8 @@ def account_of(state: SessionState) -> str:
     if state.commits:
         parts.append(f"{len(state.commits)} commit(s)")
     parts.append(f"verification: {state.receipt.status if state.receipt else _unverified(state)}")
+    if state.receipt and state.receipt.said:
+        parts.append(f"by the agent's word: {state.receipt.said.rstrip('.')}")
     if state.not_run:
         parts.append(f"not run: {', '.join(state.not_run)}")
     if state.intervention_count:

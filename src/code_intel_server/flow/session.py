@@ -68,6 +68,8 @@ class Receipt(_Stored):
     commands: list[CommandEvidence] = []
     left_out: list[str] = []
     tests: SeenTests | None = None
+    said: str = ""
+    """What the agent says that it ran, where no command is configured."""
 
 
 class UsedRange(_Stored):
@@ -190,10 +192,10 @@ class SessionState(_Stored):
     beside: list[str] = []
     """What the verify commands found on disk otherwise than the commit holds it, in words."""
     test_reasons: dict[str, str] = {}
-    file_reasons: dict[str, str] = {}
-    undone: dict[str, str] = {}
     test_findings: dict[str, str] = {}
     """What each of these reasons was given for."""
+    file_reasons: dict[str, str] = {}
+    undone: dict[str, str] = {}
     """Reported items whose changes are there no more, and why that is accepted."""
     reworked: list[str] = []
     """Those whose lines do something else at the commit than at their report."""

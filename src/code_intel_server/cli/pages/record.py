@@ -249,7 +249,7 @@ class SessionRecord:
             "proven": ("good", "proven"),
             "unproven": ("warn", "not proven"),
             "waived": ("warn", "its proof waived"),
-            "none": ("warn", "nothing was run to prove it"),
+            "none": ("warn", "by the agent's word alone"),
         }
         return worth.get(text(self.receipt, "status"), ("warn", "not verified"))
 

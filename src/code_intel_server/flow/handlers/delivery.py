@@ -175,7 +175,7 @@ def _proven(
         judged = False
     if not state.route.runs(POST_IMPL_VERIFY) or judged:
         return now
-    verifier = receipt.verifier if receipt else ""
+    verifier, said = (receipt.verifier, receipt.said) if receipt else ("", "")
     proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, (*leave, *own)))
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
@@ -185,7 +185,7 @@ def _proven(
         return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))
     keep_waivers(state, ports, proof)
     require_reasons(state, proof, turn.payload.tests_reason)
-    state.receipt = receipt_of(proof, verifier)
+    state.receipt = receipt_of(proof, verifier, said)
     return proof.tree
 
 
@@ -345,7 +345,8 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
     rows += [("Code-Intel-Decision", f"{what}, {author}") for what, author in _in_one_line(state.decisions)]
     if state.receipt is not None:
         if state.receipt.status is ProofStatus.NONE:
-            rows.append(("Code-Intel-Proof", "none, as no verify commands are configured"))
+            said = f"; by the agent's word: {state.receipt.said}" if state.receipt.said else ""
+            rows.append(("Code-Intel-Proof", f"none, as no verify commands are configured{said}"))
         passed = (run for run in state.receipt.commands if run.outcome is ProofStatus.PROVEN)
         rows += [("Code-Intel-Proof", " ".join(run.command.split())) for run in passed]
         rows += [
@@ -478,7 +479,8 @@ def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[
     if proof.status is ProofStatus.FAILED:
         raise proof_failed("failures.MERGE.proof_failed", proof)
     keep_waivers(state, ports, proof)
-    state.receipt = receipt_of(proof, state.receipt.verifier if state.receipt else "")
+    before = state.receipt
+    state.receipt = receipt_of(proof, before.verifier if before else "", before.said if before else "")
     return notes
 
 

@@ -18,6 +18,7 @@ from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus
 
 INTERVENTION_DECISIONS = ("continue", "stop")
 DETAILS_AT_MOST = 8_000
+SAID_AT_MOST = 200
 NOT_RUN_AT_MOST = 20
 REWRITTEN_AT_MOST = 100
 LEFT_OUT_AT_MOST = 100
@@ -74,7 +75,7 @@ def _passed(turn: Turn[VerdictPayload], verifier: str) -> Outcome:
         raise proof_failed("failures.POST_IMPL_VERIFY.proof_failed", proof)
     keep_waivers(state, ports, proof)
     require_reasons(state, proof, turn.payload.tests_reason)
-    state.receipt = receipt_of(proof, verifier)
+    state.receipt = receipt_of(proof, verifier, turn.payload.details)
     ending = _passed_ending(state)
     fields = proof_fields(proof) | tests_fields(proof.tests, state.test_reasons)
     left = left_by_runs(state, ports, proof.tree) - before
@@ -132,8 +133,8 @@ def failure_text(run: CommandRun, most: int | None = None) -> str:
     return "\n".join(filter(None, [run.reason, tail])) or f"exit status {run.returncode}, without a word"
 
 
-def receipt_of(proof: Proof, verifier: str) -> Receipt:
-    """What the session keeps of a proof."""
+def receipt_of(proof: Proof, verifier: str, said: str) -> Receipt:
+    """What the session keeps of a proof, and where there is none of what the agent `said`."""
     commands = [
         CommandEvidence(
             command=shlex.join(run.argv),
@@ -148,7 +149,13 @@ def receipt_of(proof: Proof, verifier: str) -> Receipt:
     ]
     left_out = [*proof.left_out[:LEFT_OUT_AT_MOST]]
     return Receipt(
-        status=proof.status, tree=proof.tree, verifier=verifier, commands=commands, left_out=left_out, tests=proof.tests
+        status=proof.status,
+        tree=proof.tree,
+        verifier=verifier,
+        commands=commands,
+        left_out=left_out,
+        tests=proof.tests,
+        said=" ".join(said.split())[:SAID_AT_MOST] if proof.status is ProofStatus.NONE else "",
     )
 
 
