@@ -109,11 +109,11 @@ def test_one_summary_serves_a_whole_list(serving: int) -> None:
     }
 
 
-def test_a_list_in_which_nothing_is_summed_up_is_refused() -> None:
+def test_a_list_in_which_nothing_is_summed_up_is_refused_at_what_sums_up_the_work() -> None:
     session = at_work("t1", "t2", "t3")
     batch = [{**one, "summary": " "} for one in WORK]
     answer = session.raw(batch)
-    assert (answer["success"], answer["element"], answer["accepted"]) == (False, 1, 0)
+    assert (answer["success"], answer["element"], answer["accepted"]) == (False, 4, 3)
 
 
 @pytest.mark.parametrize(

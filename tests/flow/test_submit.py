@@ -64,7 +64,7 @@ def test_nothing_is_asked_for_that_nobody_needs_to_send() -> None:
     session = Session()
     session.state.hooked = True
     session.to_ready()
-    assert sorted(session.plan("t1")["expected_payload"]) == ["checklist", "summary", "task_id"]  # type: ignore[call-overload]
+    assert sorted(session.plan("t1")["expected_payload"]) == ["checklist", "task_id"]  # type: ignore[call-overload]
     session.edit().report("t1")
     asked = sorted(session.send()["expected_payload"])  # type: ignore[call-overload]
     assert asked == ["details", "failed_tasks", "not_run", "passed", "tests_reason", "verifier_used"]
@@ -75,7 +75,7 @@ def test_a_refusal_of_a_payload_with_nothing_in_it_names_what_the_place_asks_for
     session = Session().to_ready()
     assert session.raw({})["missing_fields"] == ["summary", "tasks"]
     session.plan("t1")
-    assert session.raw({})["missing_fields"] == ["checklist", "summary", "task_id"]
+    assert session.raw({})["missing_fields"] == ["checklist", "task_id"]
     session.send(checklist=[{"item": "Item of t1", "status": "done", "evidence": "app.py:2"}])
     assert session.error == "failures.READY.unknown_task"
     session.edit().report("t1")
@@ -86,6 +86,45 @@ def test_a_refusal_of_a_payload_with_nothing_in_it_names_what_the_place_asks_for
         "details must be str.",
         ["details", "passed", "verifier_used"],
     )
+
+
+def test_what_was_said_sums_a_report_a_review_and_the_merge_up() -> None:
+    """Found with real agents: they wrote the same summary four or five times."""
+    session = Session().to_ready()
+    session.plan("t1")
+    session.edit().world.call("check_write_target", "app.py")
+    session.raw({"task_id": "t1", "checklist": [{"item": "Item of t1", "status": "done", "evidence": "app.py:2"}]})
+    session.raw({"summary": "Done."})
+    session.send(passed=True, verifier_used="tests", details="green")
+    session.world.call("review_changes")
+    kept = {"reviewed_files": ["app.py"], "review_prompt_used": "garbage_detection"}
+    session.raw({**kept, "commit_message": "Add it\n\nBecause."})
+    session.raw({"issues": [], "quality_prompt_used": "quality_review"})
+    assert session.raw({"reviewed_files": ["app.py"]})["phase"] == "MERGE"
+    assert session.error == "common_failures.payload_fits_other_phase"
+    assert session.raw({})["phase"] == "SESSION_COMPLETE"
+    said = {key.rpartition("_")[2]: summary for key, summary in session.kept[-1].summaries.items()}
+    assert (said["IMPLEMENTATION.t1"], said["REVIEW"], said["MERGE"]) == (
+        "Item of t1: app.py:2",
+        "No issues.",
+        "Add it",
+    )
+
+
+def test_issues_that_no_phase_asked_for_are_kept_with_the_merge() -> None:
+    session = Session(Flags(no_quality=True)).to_ready().to_commit()
+    session.commit()
+    answer = session.send(issues=["app.py:2 - no test", " "])
+    assert "1 quality issue(s) unresolved" in str(answer["instruction"])
+    assert session.state.unresolved_issues == ["app.py:2 - no test"]
+
+
+def test_issues_are_no_merge_where_a_phase_has_asked_for_them() -> None:
+    session = Session().to_ready().to_commit()
+    session.commit()
+    session.send(issues=[], quality_prompt_used="quality_review")
+    session.send(issues=["app.py:2 - no test"], quality_prompt_used="again")
+    assert session.error == "common_failures.payload_fits_other_phase"
 
 
 def test_details_and_the_commit_message_sum_their_step_up_and_the_end_says_what_was_not_run() -> None:

@@ -26,6 +26,7 @@ from code_intel_server.flow.payloads import (
     ready_place,
 )
 from code_intel_server.flow.phases import (
+    MERGE,
     PRE_COMMIT,
     QUALITY_REVIEW,
     READY_COMPLETE,
@@ -150,7 +151,7 @@ def _accept(
     context: SubmitContext,
 ) -> Submission:
     place = _place(state, data)
-    if place == state.place and not BY_PLACE[place].fields:
+    if place == state.place and place in {READY_COMPLETE, MERGE}:
         _refuse_of_another(place, data, contract)
     draft = state.draft()
     expected = contract.phase(place.contract_key).expected_payload
@@ -218,9 +219,10 @@ def _asked(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
 
 
 def _refuse_of_another(place: Place, data: Mapping[str, JsonValue], contract: Contract) -> None:
-    """Refuse the whole payload of another phase at a place that asks for nothing of its own, where any would do."""
+    """Refuse the payload of another phase at a place that asks for nothing of its own: the whole of it, or one without a summary."""
     other = fits_another(place, data)
-    if other is not None and not missing_fields(data, contract.phase(other).expected_payload):
+    whole = other is not None and not missing_fields(data, contract.phase(other).expected_payload)
+    if other is not None and (whole or "summary" not in data):
         raise Rejected(_FITS_ANOTHER, phase=place.phase, other_phase=other)
 
 

@@ -41,6 +41,11 @@ class Payload(BaseModel):
     tools_used: tuple[StrictStr, ...] | None = None
     compaction_count: StrictInt | None = None
 
+    @property
+    def summed_up(self) -> str:
+        """What its other fields say, where the summary is left out; '' where they say too little."""
+        return next((text for name in SUMMING_UP if (text := getattr(self, name, ""))), "")
+
 
 class BranchPayload(Payload):
     """What the user chose to do with stale branches."""
@@ -147,6 +152,13 @@ class ReportPayload(Payload):
     task_id: StrictStr = ""
     checklist: tuple[SubmittedItem, ...] = ()
 
+    @property
+    def summed_up(self) -> str:
+        """Each item with its evidence or reason."""
+        return "; ".join(f"{one.item}: {one.evidence or one.reason or one.status}" for one in self.checklist)[
+            :_SUMMED_UP
+        ]
+
 
 class CompletionPayload(Payload):
     """That all tasks are done."""
@@ -208,11 +220,21 @@ class QualityPayload(Payload):
     quality_score: JsonValue = None
     quality_prompt_used: StrictStr = ""
 
+    @property
+    def summed_up(self) -> str:
+        """The issues."""
+        return "" if self.issues is None else "; ".join(self.issues)[:_SUMMED_UP] or "No issues."
+
 
 class MergePayload(Payload):
-    """That the work may be merged."""
+    """That the work may be merged, with issues where no phase asked for them."""
+
+    issues: tuple[Said, ...] | None = None
 
 
+_SUMMED_UP = 2_000
+SUMMED_UP_BY = ("details", "commit_message", "action_taken", "checklist", "issues")
+"""Fields beside which no summary is asked for."""
 SUMMING_UP = ("details", "commit_message", "revert_reason", "action_taken")
 """Fields that sum a step up where its `summary` is left out."""
 
@@ -319,7 +341,7 @@ def validate(model: type[P], data: Mapping[str, JsonValue], expected: Mapping[st
         raise Rejected("common_failures.field_invalid", field=field, expected=wanted) from error
     if not payload.summary:
         sums = [name for name in SUMMING_UP if name in model.model_fields]
-        said = next((text for name in sums if (text := getattr(payload, name))), "")
+        said = payload.summed_up
         if sums and not said:
             raise Rejected("common_failures.field_invalid", field=sums[0], expected=expected.get(sums[0], "str"))
         if not said:

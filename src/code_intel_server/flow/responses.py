@@ -16,7 +16,7 @@ from code_intel_server.flow.checks.disposal import open_entries
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
-from code_intel_server.flow.payloads import SUMMING_UP
+from code_intel_server.flow.payloads import SUMMED_UP_BY
 from code_intel_server.flow.phases import (
     DOCUMENT_RESEARCH,
     EXPLORATION,
@@ -121,7 +121,7 @@ def _expected(text: PhaseText, state: SessionState, contract: Contract, *, first
     A summary is asked for where no other field sums the step up.
     """
     asked: Fields = {**text.expected_payload}
-    if any(name in asked for name in SUMMING_UP):
+    if any(name in asked for name in SUMMED_UP_BY):
         asked = _but_summary(text)
     return asked | ({"compaction_count": contract.compaction_protocol} if first or not state.hooked else {})
 

@@ -25,7 +25,7 @@ from code_intel_server.flow.handlers.verdict import (
     receipt_of,
 )
 from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload
-from code_intel_server.flow.phases import POST_IMPL_VERIFY, QUALITY_REVIEW, Event
+from code_intel_server.flow.phases import MERGE, POST_IMPL_VERIFY, QUALITY_REVIEW, Event
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import settle
 from code_intel_server.flow.turn import Note, Outcome, Turn
@@ -417,6 +417,11 @@ def _issues(state: SessionState, issues: tuple[str, ...]) -> Outcome:
 def merge(turn: Turn[MergePayload]) -> Outcome:
     """Merge the task branch into its base and remove it."""
     state, ports = turn.state, turn.ports
+    if turn.payload.issues is not None and state.route.runs(QUALITY_REVIEW):
+        other = {"phase": MERGE.phase, "other_phase": QUALITY_REVIEW.phase}
+        raise Rejected("common_failures.payload_fits_other_phase", **other)
+    if issues := [issue for issue in turn.payload.issues or () if issue.strip()]:
+        state.unresolved_issues, state.forced = issues, True
     if state.route.runs(QUALITY_REVIEW) and QUALITY_REVIEW.step not in state.completed_steps:
         raise Rejected("failures.MERGE.quality_review_required")
     if state.task_branch is None:
