@@ -418,8 +418,8 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
     """Merge the task branch into its base and remove it."""
     state, ports = turn.state, turn.ports
     if turn.payload.issues is not None and state.route.runs(QUALITY_REVIEW):
-        other = {"phase": MERGE.phase, "other_phase": QUALITY_REVIEW.phase}
-        raise Rejected("common_failures.payload_fits_other_phase", **other)
+        here, other = MERGE.phase, QUALITY_REVIEW.phase
+        raise Rejected("common_failures.payload_fits_other_phase", phase=here, other_phase=other)
     if issues := [issue for issue in turn.payload.issues or () if issue.strip()]:
         state.unresolved_issues, state.forced = issues, True
     if state.route.runs(QUALITY_REVIEW) and QUALITY_REVIEW.step not in state.completed_steps:
