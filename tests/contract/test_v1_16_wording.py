@@ -110,6 +110,10 @@ def test_a_contract_of_1_16_is_laid_over_without_a_complaint(tmp_path: Path) -> 
     old.write_text(text, encoding="utf-8")
     (tmp_path / "released.yml").write_text(unsent, encoding="utf-8")
     assert Contract.load(tmp_path / "released.yml").warnings == ()
+    removed = "failures:\n  MERGE:\n    merge_holds_more: {message: 'More: {branch}.'}\n"
+    (tmp_path / "removed.yml").write_text(removed, encoding="utf-8")
+    (said,) = Contract.load(tmp_path / "removed.yml").warnings
+    assert "removed in 2.0" in said and "upgrading.md" in said and "did you mean" not in said
     contract = Contract.load(old)
     assert contract.warnings == ()
     assert UNASKED.isdisjoint(contract.phase("QUERY_FRAME").expected_payload)

@@ -47,6 +47,14 @@ UNASKED = frozenset({"constraints", "scope", "search_query", "quality_score", "t
 """Fields of a payload that 1.16 asked for and no agent has to send: a file written then may still describe them."""
 UNSENT = frozenset({"failures.PRE_COMMIT.weakened_needs_reason"})
 """Messages of 1.16 that nothing sends any more: a file written then may still word them."""
+REMOVED = frozenset(
+    {
+        "failures.MERGE.merge_holds_more",
+        "tool_errors.record_outcome.outcome_invalid",
+        "tool_errors.start_session.intent_invalid",
+    }
+)
+"""Messages that scaffolds before 2.0 had beyond those of 1.16."""
 
 RequiredTool = str | AnyOf
 ToolAllowed = Callable[[str, str], bool]
@@ -215,7 +223,9 @@ class _Reader:
                 yield from self._leaves(entry, key, depth - 1)
 
     def _message(self, key: str, entry: Table, messages: dict[str, Message]) -> None:
-        if key in UNSENT or not self._exists(entry.line, key, messages):
+        if key in REMOVED:
+            self._problem(entry.line, f"'{key}' was removed in 2.0: delete it (docs/how-to/upgrading.md)")
+        if key in UNSENT | REMOVED or not self._exists(entry.line, key, messages):
             return
         base = messages.get(key, Message())
         made = base

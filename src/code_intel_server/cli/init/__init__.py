@@ -73,8 +73,7 @@ def _init(options: argparse.Namespace) -> int:
     if options.dir.is_dir() and _holds_everything(root := options.dir.resolve()):
         raise Failed(f"{root} holds more than one project: name the folder of one, or make it a git repository first")
     root = _checked_root(options.dir)
-    if not options.dry_run:
-        _no_session_under_way(root, yes=options.yes)
+    _no_session_under_way(root, yes=options.yes, dry_run=options.dry_run)
     print(f"code-intel {__version__}: setting up {root}")
     scaffold = Scaffold(root, dry_run=options.dry_run)
     agreed = "verify_commands" not in scaffold.manifest.options
@@ -129,7 +128,7 @@ def _checked_root(given: Path) -> Path:
     return root
 
 
-def _no_session_under_way(root: Path, *, yes: bool) -> None:
+def _no_session_under_way(root: Path, *, yes: bool, dry_run: bool) -> None:
     """Stop where a session is not over, unless the user wants it so: its agent would be asked about all that is written now."""
     from code_intel_server.workspace.git.repository import open_repository
     from code_intel_server.workspace.paths import Project
@@ -139,6 +138,9 @@ def _no_session_under_way(root: Path, *, yes: bool) -> None:
     folders = [root, *(place / below for place in (project.folder / WORKTREES).glob("*"))]
     checkpoints = [path for folder in folders for path in Project(folder).sessions.glob("*.json")]
     names = ", ".join(sorted({printable(path.stem) for path in checkpoints}))
+    if names and dry_run:
+        print(f"session {names} is not over: without --dry-run, init stops here and asks")
+        return
     question = f"Session {names} is not over, and its agent will be asked about each file that is written now. Go on?"
     if names and not ask(question, yes=yes):
         raise Failed(
