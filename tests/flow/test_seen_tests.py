@@ -38,17 +38,20 @@ def test_long_lists_are_cut_and_counted_and_notes_are_shown() -> None:
     assert said["pass_to_pass"] == "0 of 3"
 
 
-def test_a_test_that_was_changed_on_purpose_is_said_in_one_line() -> None:
+@pytest.mark.parametrize("others", [[], ["t.py::old"]])
+def test_a_test_that_was_changed_on_purpose_is_said_in_one_line(others: list[str]) -> None:
     was = "was changed: as it was it fails with this change"
-    counts = {**NONE, "broken": 2, "fail_to_pass": 1}
-    listed = {"fail_to_pass": ["t.py::new"], "broken": ["t.py::new", "t.py::old"]}
-    questions = {"t.py::new": was, "t.py::old": "passed before"}
+    counts = {**NONE, "broken": 1 + len(others), "fail_to_pass": 1}
+    listed = {"fail_to_pass": ["t.py::new"], "broken": ["t.py::new", *others]}
+    questions = {"t.py::new": was, **dict.fromkeys(others, "passed before")}
     reasons = dict.fromkeys(questions, "It has to be so.")
     said = fields(SeenTests(counts, listed, 2, questions), reasons)["tests"]
     assert said == {
-        "fail_to_pass": ["t.py::new"], "broken": ["t.py::old"], "pass_to_pass": "0 of 2",
-        "with_a_reason": {"t.py::new": f"{was}: It has to be so.", "t.py::old": "It has to be so."},
-    }  # fmt: skip
+        "fail_to_pass": ["t.py::new"],
+        "pass_to_pass": "0 of 2",
+        "with_a_reason": {**reasons, "t.py::new": f"{was}: It has to be so."},
+        **({"broken": others} if others else {}),
+    }
 
 
 def test_cases_of_one_test_are_listed_once_with_their_number_and_a_single_one_by_its_parameter() -> None:

@@ -419,6 +419,33 @@ def test_tests_that_were_only_added_need_no_reason_where_no_run_compares_them(st
     stage.accepted(**stage.commit())
 
 
+def test_one_summary_serves_all_the_work(stage: Stage) -> None:
+    """Found with real agents: they wrote the same summary in four or five places."""
+    stage.planned()
+    stage.edit()
+    asked = stage.call("get_session_status")["expected_payload"]
+    assert "summary" not in asked
+    bare = [
+        {"task_id": "t1", "checklist": [{"item": ITEM, "status": "done", "evidence": "app.py:2"}]},
+        {"summary": "Main returns two."},
+        {"passed": True, "verifier_used": "generic", "details": "3 tests pass."},
+    ]
+    kept = {
+        "reviewed_files": ["app.py"],
+        "commit_message": "Return two\n\nAs asked.",
+        "review_prompt_used": "garbage_detection",
+    }
+    for data in (bare[:2], bare[2]):
+        assert stage.call("submit_phase", data=data)["success"]
+    stage.call("review_changes")
+    assert stage.call("submit_phase", data=kept)["phase"] == "MERGE"
+    answer = stage.call("submit_phase", data={"issues": ["app.py:2 - nobody tests it"]})
+    assert answer["phase"] == "SESSION_COMPLETE", answer
+    assert "by the agent's word: 3 tests pass; 1 quality issue(s) unresolved" in answer["instruction"]
+    said = stage.git("log", "-1", "--format=%B", "main")
+    assert "by the agent's word: 3 tests pass." in said and "Code-Intel-Unresolved: 1 quality issue(s)" in said
+
+
 def test_untracked_files_of_the_user_stay(stage: Stage) -> None:
     stage.write("notes.txt", "mine\n")
     stage.write(".env", "SECRET=1\n")
