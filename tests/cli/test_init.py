@@ -278,11 +278,8 @@ def test_a_session_that_is_not_over_is_ended_before_an_upgrade_or_the_user_wants
     assert f"session {begun['session_id']} is not over" in capsys.readouterr().err
 
 
-def test_an_upgrade_stays_where_the_session_is_given_up_that_it_was_made_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
-) -> None:
+def test_an_upgrade_stays_where_the_session_is_given_up_that_it_was_made_in(tmp_path: Path, capsys: Said) -> None:
     """Found by a user: what the upgrade had written went into the trash with the session's work."""
-    own_state(monkeypatch, tmp_path)
     root = project(tmp_path / "repo")
     assert init.main([str(root), *QUICK]) == 0
     guide, manifest = root / ".code-intel/task_planning.md", Manifest.load(root)

@@ -287,9 +287,9 @@ def test_new_tests_of_mocha_are_run_without_loading_the_files_of_others(
     argv, begin = mocha
     loaded = tmp_path / "loaded"
     said = f"require('fs').appendFileSync({json.dumps(str(loaded))}, 'x')\n"
-    _write(repo, {"two.test.js": begin + said + "test('zero', () => {})\n", "set_up.test.js": "global.ready = true\n"})
+    repo.change({"two.test.js": begin + said + "test('zero', () => {})\n", "set_up.test.js": "global.ready = true\n"})
     new = begin + "const { twice } = require('./add.js')\ntest('twice', () => a(ready && twice(2) === 4))\n"
-    _write(repo, {"add.js": ADD + "exports.twice = (n) => n * 2\n", "three.test.js": new})
+    repo.change({"add.js": ADD + "exports.twice = (n) => n * 2\n", "three.test.js": new})
     verdict = _verdict(repo, *argv)
     assert verdict.good, verdict
     assert verdict.receipt.fail_to_pass == ("three.test.js > twice",)
@@ -301,10 +301,10 @@ def test_a_new_test_of_mocha_that_needs_the_files_of_others_is_run_with_them_bef
     repo: Repo, mocha: tuple[tuple[str, ...], str]
 ) -> None:
     argv, begin = mocha
-    _write(repo, {"two.test.js": begin + "global.ready = true\ntest('zero', () => {})\n"})
+    repo.change({"two.test.js": begin + "global.ready = true\ntest('zero', () => {})\n"})
     new = begin + "test('as before', () => a(ready && add(1, 1) === 2))\n"
     new += "test('sum', () => a(ready && require('./add.js').sum(1, 1) === 2))\n"
-    _write(repo, {"add.js": ADD + "exports.sum = exports.add\n", "three.test.js": new})
+    repo.change({"add.js": ADD + "exports.sum = exports.add\n", "three.test.js": new})
     verdict = _verdict(repo, *argv)
     assert verdict.good, verdict
     assert verdict.receipt.fail_to_pass == ("three.test.js > sum",)
