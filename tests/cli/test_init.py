@@ -1,6 +1,5 @@
 """Set-up writes what it should, is refused where it cannot, proposes what proves the project, and trusts nothing unasked (SPEC 12)."""
 
-import hashlib
 import json
 import os
 import re
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import abandon, doctor, find, init
+from code_intel_server.cli import doctor, find, init
 from code_intel_server.cli.command import how_to_install, lasting_command
 from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor.finding import Grade
@@ -21,7 +20,6 @@ from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import Said, fingerprint, project
 from tests.e2e.driver import Server, git
-from tests.e2e.stage import plan
 
 QUICK = ["--no-proof", "--no-index"]
 
@@ -276,33 +274,6 @@ def test_a_session_that_is_not_over_is_ended_before_an_upgrade_or_the_user_wants
         begun = server.call("start_session", query="Change it", intent="MODIFY", flags={"worktree": True})
     assert init.main([str(root), *QUICK]) == 1
     assert f"session {begun['session_id']} is not over" in capsys.readouterr().err
-
-
-def test_an_upgrade_stays_where_the_session_is_given_up_that_it_was_made_in(tmp_path: Path, capsys: Said) -> None:
-    """Found by a user: what the upgrade had written went into the trash with the session's work."""
-    root = project(tmp_path / "repo")
-    assert init.main([str(root), *QUICK]) == 0
-    guide, manifest = root / ".code-intel/task_planning.md", Manifest.load(root)
-    new = guide.read_bytes()
-    guide.write_bytes(b"An older default.\n")
-    manifest.files[".code-intel/task_planning.md"] = hashlib.sha256(guide.read_bytes()).hexdigest()
-    manifest.save(root)
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "Set up code-intel")
-    with Server(root) as server:
-        server.call("start_session", query="Change it", intent="MODIFY", flags={"fast": True, "no_doc": True})
-        server.submit(action_type="change")
-        server.submit(**plan())
-    assert git(root, "branch", "--show-current").startswith("llm_task_")
-    assert init.main([str(root), *QUICK, "--yes"]) == 0
-    upgraded = (root / ".code-intel/manifest.json").read_bytes()
-    (root / "work.txt").write_text("The agent's.\n")
-    capsys.readouterr()
-    assert abandon.main(["--project", str(root), "--yes"]) == 0
-    assert "2 files that init has written since stay" in capsys.readouterr().out
-    assert not git(root, "branch", "--show-current").startswith("llm_task_")
-    assert (guide.read_bytes(), (root / ".code-intel/manifest.json").read_bytes()) == (new, upgraded)
-    assert not (root / "work.txt").exists()
 
 
 def test_a_server_that_is_open_keeps_the_index_and_the_set_up_goes_on(

@@ -961,15 +961,15 @@ class TestPreCommit:
     ) -> None:
         session = self.at(proof=ProofStatus.PROVEN)
         session.world.arguments = {"ci.toml": "pytest -c ci.toml", "sub": "run sub"}
-        found = "".join(uncompared(session.state, session.ports, Change(path, kind, old_path), ""))
+        found = "".join(uncompared(session.state, session.ports, Change(path, kind, old_path)))
         assert said in found and bool(said) is bool(found)
         receipt = session.state.receipt
         assert receipt is not None
         receipt.tests = SeenTests()
-        assert uncompared(session.state, session.ports, Change(path, kind, old_path), "") == ()
+        assert uncompared(session.state, session.ports, Change(path, kind, old_path)) == ()
         receipt.tests, receipt.status = None, ProofStatus.NONE
         if path == "package.json":
-            assert uncompared(session.state, session.ports, Change(path, kind), "") == ()
+            assert uncompared(session.state, session.ports, Change(path, kind)) == ()
 
     @pytest.mark.parametrize(("late_edit", "looks"), [(False, 2), (True, 2)])
     def test_a_commit_looks_at_the_tree_before_and_after(self, late_edit: bool, looks: int) -> None:

@@ -408,17 +408,6 @@ def test_head_is_elsewhere_after_a_merge_by_hand(stage: Stage) -> None:
     merged(stage)
 
 
-def test_tests_that_were_only_added_need_no_reason_where_no_run_compares_them(stage: Stage) -> None:
-    stage.planned("app.py", "tests/test_app.py")
-    stage.edit()
-    added = stage.read("tests/test_app.py").replace("helper, main", "helper, main, spare")
-    stage.edit("tests/test_app.py", f"{added}\n\ndef test_of_spare():\n    assert spare(1) == 0\n")
-    stage.accepted_list(report(), {"summary": "Done."})
-    stage.accepted(**verdict())
-    assert not any("needs_reason" in row for row in stage.call("review_changes")["results"])
-    stage.accepted(**stage.commit())
-
-
 def test_one_summary_serves_all_the_work(stage: Stage) -> None:
     """Found with real agents: they wrote the same summary in four or five places."""
     stage.planned()

@@ -3,11 +3,8 @@
 from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
-from code_intel_server.cli.init.scaffold import as_written
 from code_intel_server.cli.status.view import read_view
-from code_intel_server.cli.words import quantity
 from code_intel_server.workspace.branches import stale_branches
-from code_intel_server.workspace.files import write_whole
 from code_intel_server.workspace.git.repository import Git, open_repository
 
 
@@ -39,28 +36,16 @@ def _run(project: Path | None, *, yes: bool) -> int:
 
     services = ProjectServices(root)
     services.lock.acquire()
-    written = as_written(root)
     try:
         answer = Sessions(services).clean()
     finally:
         services.close()
     print(answer["message"])
-    if back := sum(_write_back(root / path, content) for path, content in written.items()):
-        print(f"  {quantity(back, 'file')} that init has written since stay, not committed")
     warnings = answer.get("warnings")
     for warning in warnings if isinstance(warnings, list) else []:
         print(f"  {warning}")
     print("To bring something back: code-intel-server trash list")
     return 0
-
-
-def _write_back(file: Path, content: bytes) -> bool:
-    """Put a file of the set-up back that went into the trash with the session's work; whether it had gone."""
-    if file.is_symlink() or (file.is_file() and file.read_bytes() == content):
-        return False
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, content, 0o644)
-    return True
 
 
 def _left_over(root: Path) -> bool:

@@ -167,7 +167,7 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
         offset=max(offset, 0),
         tasks=tasks_of(services, state),
         characters=DEFAULT_CHARACTERS,
-        needs_reason=lambda change: uncompared(state, ports, change, present),
+        needs_reason=lambda change: uncompared(state, ports, change),
         without=own | done,
         last=is_test_file,
     )

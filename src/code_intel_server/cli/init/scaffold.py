@@ -106,16 +106,6 @@ class Manifest:
         write_whole(root / MANIFEST, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode(), 0o644)
 
 
-def as_written(root: Path) -> dict[str, bytes]:
-    """What init wrote into a project and nobody has changed since, the manifest with it, by path."""
-    found: dict[str, bytes] = {}
-    for path, digest in Manifest.load(root).files.items():
-        with contextlib.suppress(OSError):
-            if _digest(data := read_regular(root / path, _MAX_BYTES)) == digest:
-                found[path] = data
-    return found | {MANIFEST: read_regular(root / MANIFEST, _MAX_BYTES)} if found else {}
-
-
 class Scaffold:
     """Applies wanted files to one project."""
 

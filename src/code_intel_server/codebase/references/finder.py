@@ -60,6 +60,7 @@ HOW_TO_GO_ON = "the next page tells on"
 ONE_FILE = "path=FILE"
 _WORD = re.compile(r"\w+")
 _FOLDED_FILES = 8
+_FOLDED_AT_MOST = 500
 
 
 class Bind(Protocol):
@@ -162,7 +163,7 @@ def find_references(
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in kinds_of_all))),
         other=asked.others,
         notes=(
-            *(() if asked.is_one else _ambiguity(found.every, names[0])),
+            *(() if asked.is_one else _ambiguity(found.rows, names[0])),
             *asked.said.notes,
             *asked.possible(shown_page, first),
             *(_folded(found) if page.offset < len(first) else ()),
@@ -287,6 +288,8 @@ def _as_wanted(
     missing = wanted.rows
     done = 0
     while missing > 0 and (chosen := files[:first] if first and not done else batch(files, done, missing)):
+        if len(fold.folded) > _FOLDED_AT_MOST and wanted.rows - missing > wanted.first:
+            return  # ten thousand files of data are not told for the few rows that a page has left
         told = teller.tell(chosen)
         groups = [[row for one in told for row in one or ()]] if first and not done else told
         rows: list[ReferenceRow] = []

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, is_test_file, named_as_tests
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
@@ -45,7 +44,7 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str, ado
     strays = [path for path in strays if path in decisions and decisions[path].decision == "keep"]
     if strays:
         raise rejected_paths("failures.PRE_COMMIT.unexplored_changes", "unexplored", strays)
-    _require_reasons(turn, now, changed, decisions, review.committed)
+    _require_reasons(turn, changed, decisions, review.committed)
     refuse_within(
         (changed[path] for path, entry in decisions.items() if entry.decision != "leave"),
         "failures.PRE_COMMIT.repository_uncommitted",
@@ -118,18 +117,14 @@ def _covered(pattern: str) -> Callable[[str], bool]:
 
 
 def _require_reasons(
-    turn: Turn[CommitPayload],
-    now: str,
-    changed: dict[str, Change],
-    decisions: dict[str, ReviewedFile],
-    committed: frozenset[str],
+    turn: Turn[CommitPayload], changed: dict[str, Change], decisions: dict[str, ReviewedFile], committed: frozenset[str]
 ) -> None:
     state, ports = turn.state, turn.ports
     kept = {path for path, entry in decisions.items() if entry.decision == "keep"}
     before = {printable(path) for path in kept & committed}
     state.file_reasons = {name: reason for name, reason in state.file_reasons.items() if name in before}
     for path in sorted(kept - committed):
-        why = uncompared(state, ports, changed[path], now)
+        why = uncompared(state, ports, changed[path])
         entry = decisions[path]
         # A reason given for a whole glob speaks of no file in particular.
         given = entry.reason.strip() if ports.evidence.normal(entry.path) == path else ""
@@ -139,10 +134,10 @@ def _require_reasons(
             state.file_reasons[printable(path)] = given[:REASON_AT_MOST]
 
 
-def uncompared(state: SessionState, ports: Ports, change: Change, now: str) -> tuple[str, ...]:
+def uncompared(state: SessionState, ports: Ports, change: Change) -> tuple[str, ...]:
     """Why a change needs a reason: it may bear on what the tests show, and no run compared them with those of before.
 
-    Nothing where one did: what tests no longer show was asked then. New tests take nothing away.
+    Nothing where one did: what tests no longer show was asked then. A new file of tests takes nothing away.
     """
     receipt = state.receipt
     if receipt is not None and receipt.tests is not None and receipt.tests.seen:
@@ -155,25 +150,11 @@ def uncompared(state: SessionState, ports: Ports, change: Change, now: str) -> t
             return (f"the verify command {command} runs this file",)
         if is_runner_file(name) or (proven and name.rpartition("/")[2] in TEST_TABLES):
             return ("it may decide which tests run, and no run compared them",)
-        if (
-            is_test_file(name)
-            and change.kind is not ChangeKind.ADDED
-            and not _only_adds_tests(state, ports, change, now)
-        ):
+        if is_test_file(name) and change.kind is not ChangeKind.ADDED:
             return ("a test of before, and no run compared it",)
     left = _folders(change.old_path) - _folders(change.path) if change.old_path else set()
     command = next((command for folder in sorted(left) if (command := ports.proofs.argument(folder))), "")
     return (f"leaves a folder that the verify command {command} names",) if command else ()
-
-
-def _only_adds_tests(state: SessionState, ports: Ports, change: Change, now: str) -> bool:
-    from code_intel_server.codebase.syntax.added_tests import only_adds_tests
-
-    if change.kind is not ChangeKind.MODIFIED or change.modes:
-        return False
-    before, after = (ports.tree.content(tree, change.path) for tree in (state.trees.base, now))
-    language = language_of(change.path)
-    return before is not None and after is not None and only_adds_tests(before, after, language)
 
 
 def _folders(path: str) -> set[str]:
