@@ -125,7 +125,7 @@ def test_a_report_begins_with_request_outcome_change_and_proof_and_ends_with_fig
         "What changed",
         "1 commit",
         "How it was proven",
-        "No verify command is configured: that it works is the agent’s word",
+        "No verify command is configured: that it works is the agent’s word: It fails.",
         "2 of 2 checklist items done, each with lines that changed.",
         "How it went",
         "Tasks and their evidence",

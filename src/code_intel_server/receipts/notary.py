@@ -203,7 +203,6 @@ class _Work:
         self._execution = Execution(self._git.at, self._tracked, instruments, notary.stall, notary.left, notary.check)
         self._runs: dict[str, tuple[SuiteRunRecord, ...]] = {}
         self._canaries: dict[VerifyCommand, bool] = {}
-        self._unloaded: dict[VerifyCommand, tuple[str, ...]] = {}
         self._notes: list[str] = []
         self._problems: list[str] = []
         self._uncompared: list[str] = []
@@ -393,10 +392,7 @@ class _Work:
             else:
                 paths = tuple(sorted(os.path.realpath(place.seen_at / file) for file in below))
                 functions = self._functions(below) if other.runners == {"go"} else ()
-                if name == "new" and other.runners == {"mocha"}:
-                    self._unloaded[command] = tuple(sorted({*other.suite.units.values()} - {*below}))
-                unloaded = self._unloaded.get(command, ()) if name in {"new", "red"} else ()
-                done.append(self._of_files(name, command, place, Selection(paths, functions, unloaded), other))
+                done.append(self._of_files(name, command, place, Selection(paths, functions), other))
         return self._keep(name, done)
 
     def _of_files(
@@ -407,10 +403,8 @@ class _Work:
             run = self._run(name, command, place, wanted)
             return run if run.suite.listed else self._run(name, command, place, Selection())
         run = self._with_canary(name, command, place, other.runners, wanted)
-        spoiled = run.suite.ended(*BAD) or run.suite.unbuilt or not run.suite.listed
-        if spoiled and (wanted.functions or wanted.unloaded):  # they may need what others leave
-            self._unloaded.pop(command, None)
-            return self._of_files(name, command, place, replace(wanted, functions=(), unloaded=()), other)
+        if wanted.functions and (run.suite.ended(*BAD) or not run.suite.listed):  # they may need what others leave
+            return self._of_files(name, command, place, replace(wanted, functions=()), other)
         return completed(
             run if run.suite.listed else self._run(name, command, place, Selection()), other, wanted.functions
         )
@@ -562,15 +556,11 @@ class _Work:
         place = replace(place, confined=self._confined)
         done: list[SuiteRunRecord] = []
         for command, unseen in chosen:
-            # What passed with the change without these files fails without them for no other reason than the change.
-            unloaded = self._unloaded.get(command, ()) if name == "mutant" else ()
-            if {case.unit for case in cases if case.id in unseen} & {*unloaded}:
-                unloaded = ()
             for _ in range(_MUTANT_ROUNDS):  # a panic of Go ends the other tests of its package
                 if not unseen or execution.left() <= 0:
                     break
                 self._notary.tell(f"{name}: {' '.join(command.argv)}")
-                done.append(execution.run(command, place, Selection(ids=tuple(sorted(unseen)), unloaded=unloaded)))
+                done.append(execution.run(command, place, Selection(ids=tuple(sorted(unseen)))))
                 if not unseen & done[-1].suite.outcomes.keys():
                     break
                 unseen.difference_update(done[-1].suite.outcomes)

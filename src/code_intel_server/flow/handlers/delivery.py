@@ -417,7 +417,7 @@ def _issues(state: SessionState, issues: tuple[str, ...]) -> Outcome:
 def merge(turn: Turn[MergePayload]) -> Outcome:
     """Merge the task branch into its base and remove it."""
     state, ports = turn.state, turn.ports
-    if turn.payload.issues is not None and state.route.runs(QUALITY_REVIEW):
+    if turn.payload.issues and state.route.runs(QUALITY_REVIEW):
         here, other = MERGE.phase, QUALITY_REVIEW.phase
         raise Rejected("common_failures.payload_fits_other_phase", phase=here, other_phase=other)
     if issues := [issue for issue in turn.payload.issues or () if issue.strip()]:
@@ -442,7 +442,7 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
         return Outcome(Event.MERGED, {"push": result.pushed_hint}, warnings, ending=kept)
     if not result.oid:
         unmoved = Note("success.MERGE.unmoved_branch_removed", where)
-        return Outcome(Event.MERGED, ending=unmoved, retired=result.retired)
+        return Outcome(Event.MERGED, {}, warnings, ending=unmoved, retired=result.retired)
     if result.combined:
         warnings = (*warnings, Note("warnings.merged_combined", {"branch": result.to_branch}))
     if result.brought_back:

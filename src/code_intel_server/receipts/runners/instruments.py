@@ -117,14 +117,12 @@ _SET_IN_FRONT = re.compile(r"(?:^|(?<=[\s;&]))PYTHONPATH=")
 class Selection:
     """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default.
 
-    Go, which runs whole packages, is left to `functions` of them where there are any; mocha, which loads all files first,
-    does not load those of `unloaded`, relative to the root. `canary` is the name of a test that must fail, which is run
-    next to them, in `canaries` places.
+    Go, which runs whole packages, is left to `functions` of them where there are any. `canary` is the name of a test
+    that must fail, which is run next to them, in `canaries` places.
     """
 
     files: tuple[str, ...] | None = None
     functions: tuple[str, ...] = ()
-    unloaded: tuple[str, ...] = ()
     ids: tuple[str, ...] | None = None
     skip: tuple[str, ...] = ()
     canary: str = ""
@@ -183,7 +181,6 @@ class Instruments:
         The rest they find in two files beside them: a product could tell by variables that it is looked at.
         """
         chosen = {"files": selection.files, "ids": selection.ids, "skip": selection.skip or None}
-        chosen["unloaded"] = selection.unloaded or None
         only = {name: value for name, value in chosen.items() if value is not None}
         kept = {"results": str(results), "root": str(root), "canary": selection.canary, "only": only}
         (self.folder / "settings.json").write_text(json.dumps(kept), encoding="utf-8")

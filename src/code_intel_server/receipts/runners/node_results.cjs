@@ -108,15 +108,11 @@ class Mocha {
   }
 }
 
-// mocha loads all files before a test is chosen: those with other tests are left out. It runs nothing where one cannot be
-// loaded: it is started again without that file, which fails the run.
-function leaveOutFiles(home, asked) {
+// mocha runs nothing where one file cannot be loaded: it is started again without that file, which fails the run.
+function leaveOutUnloadable(home, asked) {
   const loader = path.join(home, 'lib', 'nodejs', 'esm-utils.js')
   if (!fs.existsSync(loader)) return // before version 8
   const utils = require(loader)
-  const { unloaded = [] } = only
-  const loadAll = utils.loadFilesAsync
-  utils.loadFilesAsync = (files, ...rest) => loadAll(files.filter((file) => !unloaded.includes(unit(path.resolve(file)))), ...rest)
   const load = utils.requireOrImport
   utils.requireOrImport = async (file, ...rest) => {
     try {
@@ -242,7 +238,7 @@ function start() {
   } else if (/[/\\]mocha[/\\]bin[/\\]_?mocha(\.c?js)?$/.test(program)) {
     write({ event: 'runner', name: 'mocha' })
     restoreEnvironment()
-    leaveOutFiles(path.dirname(path.dirname(program)), process.argv.slice(1))
+    leaveOutUnloadable(path.dirname(path.dirname(program)), process.argv.slice(1))
     process.argv.push('--reporter', __filename)
     // A test that fails: a run in which it does not is one whose results mean nothing.
     if (canary) process.argv.push(path.join(here, 'mocha_canary.cjs'))
