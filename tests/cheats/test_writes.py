@@ -189,6 +189,14 @@ def test_a_file_changed_after_the_commit_of_a_fast_session(stage: Stage) -> None
     assert OTHER not in stage.git("show", "main:lib.py")
 
 
+def test_a_file_changed_after_a_commit_of_nothing(stage: Stage) -> None:
+    """Seen by: it is named at the end of a session whose branch has not moved, too."""
+    stage.verified()
+    stage.accepted(**stage.commit({"path": "app.py", "decision": "discard", "reason": "Not wanted after all."}))
+    stage.write("lib.py", OTHER)
+    assert "Changed since the commit, and in no commit: lib.py." in stage.accepted(summary="Merged.")["warning"]
+
+
 def test_a_hook_that_writes_files_and_commits_none(stage: Stage) -> None:
     """Seen by: the answer of the commit names what lies there otherwise than it was reviewed and than it was committed."""
     stage.write(".git/hooks/pre-commit", "#!/bin/sh\necho '# more' >>lib.py\necho >made.txt\n").chmod(0o755)

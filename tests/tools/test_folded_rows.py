@@ -52,6 +52,20 @@ def of_file(answer: dict[str, Any], path: str) -> int:
     return sum(place.startswith(f"{path}:") for place in places(answer))
 
 
+def test_a_thousand_files_of_data_are_not_read_for_a_page_that_they_are_not_on(projects: Any) -> None:
+    data = {f"tests/data/{n}.json": json.dumps({"a": ["sell"] * 20}, indent=0) for n in range(300)}
+    current = projects({"shop.py": FILES["shop.py"] + PADDING, **USE, **data})
+    answer = asked(current, "sell")
+    assert {place.partition(":")[0] for place in places(answer)} == {"shop.py", "z_till.py"}
+    assert any("further files hold sell" in note for note in answer["notes"])
+    seen = [*places(answer)]
+    while answer.get("next_offset"):
+        answer = asked(current, "sell", answer["next_offset"], limit=2000)
+        seen += places(answer)
+    assert len(seen) == len({*seen})
+    assert {place.partition(":")[0] for place in seen} == {"shop.py", "z_till.py", *data}
+
+
 @pytest.mark.parametrize("symbol", ["sell", "shop.sell"])
 @pytest.mark.parametrize("padding", ["", PADDING], ids=["few files", "files as the page needs"])
 def test_of_a_name_that_the_product_uses_five_rows_of_a_test_file_are_shown_and_none_of_data(
