@@ -55,8 +55,11 @@ def test_the_exact_sign_flip_test_counts_every_pattern_of_signs(monkeypatch: pyt
 
 def test_every_task_for_agents_obliges_to_more_than_the_obvious_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(FOLDER.parent)
-    rows = importlib.import_module("benchmarks.agents.tasks").load().values()
+    tasks = importlib.import_module("benchmarks.agents.tasks")
+    rows, harder = tasks.load(tasks.FIRST).values(), tasks.load(tasks.HARDER).values()
     assert len(rows) >= 24
     assert len({task.repository for task in rows}) >= 8
     assert [task.name for task in rows if not 2 <= len(task.obligations) <= 5] == []
+    assert [task.name for task in harder if not 3 <= len(task.obligations) <= 8] == []
+    assert [task.name for task in harder if sum(row.get("obvious", False) for row in task.obligations) != 1] == []
     assert [task.name for task in rows if sum(row.get("obvious", False) for row in task.obligations) > 1] == []

@@ -130,7 +130,7 @@ def main(argv: list[str]) -> None:
         case ["score", name, model, report]:
             print(keep(name, model, Path(report).read_text(encoding="utf-8")))
         case ["order"]:
-            print("\n".join(page.order(list(tasks.load()))))
+            print("\n".join(page.order(list(tasks.load(tasks.FIRST)))))
         case ["check", *names]:
             for task in [tasks.load()[name] for name in names] or tasks.load().values():
                 print(check.check(task), flush=True)

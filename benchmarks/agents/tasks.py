@@ -35,10 +35,15 @@ class Task:
     setup: list[str]
 
 
-def load() -> dict[str, Task]:
-    """The tasks by name."""
-    data = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
-    return {row["name"]: Task(**row, **data["repositories"][row["repository"]]) for row in data["tasks"]}
+FIRST, HARDER = "tasks.toml", "hard_tasks.toml"
+
+
+def load(*files: str) -> dict[str, Task]:
+    """The tasks of both files, or of those that are named, by name."""
+    read = [tomllib.loads((HERE / file).read_text(encoding="utf-8")) for file in files or (FIRST, HARDER)]
+    return {
+        row["name"]: Task(**row, **data["repositories"][row["repository"]]) for data in read for row in data["tasks"]
+    }
 
 
 def git(at: Path, *words: str) -> str:
