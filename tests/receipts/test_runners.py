@@ -153,6 +153,17 @@ def test_the_files_that_tests_of_node_load_are_told(repo: Repo, module: bool) ->
     assert {path for run in verdict.runs["new"] for path in run.loaded} == {"add.js", "one.test.js"}
 
 
+@pytest.mark.needs("node")
+def test_the_last_of_a_thousand_files_that_a_test_of_node_loads_is_told(repo: Repo) -> None:
+    """Found by an agent in ESLint: what its new test loaded was said to be loaded by none."""
+    many = {f"lib/m{number}.js": "" for number in range(1100)}
+    last = "require('fs').readdirSync('lib').forEach((name) => require('./lib/' + name))\nrequire('./add.js')\n"
+    repo.change({**many, "add.js": ADD, "one.test.js": RUNNERS["node"][1] + TEST + last + "test('adds', () => {})\n"})
+    repo.change({"add.js": ADD + "\n"})
+    verdict = _verdict(repo, "node", "--test")
+    assert "add.js" in {path for run in verdict.runs["new"] for path in run.loaded}
+
+
 @pytest.mark.needs("go")
 def test_a_forged_stream_of_any_go_package_that_changed_is_shown(repo: Repo) -> None:
     repo.change(GO)

@@ -259,7 +259,8 @@ function tellLoaded() {
     })
     session.post('Debugger.enable')
     session.disconnect()
-    if (loaded.size) write({ event: 'loaded', files: [...loaded].slice(0, 1000) })
+    const files = [...loaded]
+    while (files.length) write({ event: 'loaded', files: files.splice(0, 1000) })
   } catch {} // a Node.js without inspector
 }
 module.exports = Mocha
