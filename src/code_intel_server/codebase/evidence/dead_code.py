@@ -227,6 +227,10 @@ class DeadCode:
         """Whether a value is computed by nothing that has an effect, and taken by nobody."""
         if self._language not in IMPERATIVE and (self._language != "ruby" or is_last):
             return False
+        is_value = self._language == "rust" and is_last and not node_text(node).endswith(";")
+        of_a_case = node.parent is not None and {node.type, node.parent.type} & {"case_pattern", "if_clause"}
+        if is_value or of_a_case:
+            return False
         if means("statement", node.type):
             begins = node.prev_named_sibling is None or node_text(node.prev_named_sibling)[:1] in {"'", '"'}
             is_directive = inner.type == "string" and self._language != "python" and begins
