@@ -143,16 +143,17 @@ def by_a_folder_that_leads_to_our_own_git(stage: Stage) -> str:
     return "tools"
 
 
-@pytest.mark.parametrize(
-    "hide",
-    [
-        by_ignoring,
-        by_a_repository_that_ignores,
-        by_a_name_of_coverage,
-        by_repositories_in_repositories,
-        by_a_folder_that_leads_to_our_own_git,
-    ],
-)
+@pytest.mark.parametrize("hide", [by_repositories_in_repositories, by_a_folder_that_leads_to_our_own_git])
+def test_a_file_that_nobody_explored_lies_where_the_tree_once_ended(stage: Stage, hide: Callable[[Stage], str]) -> None:
+    """Stopped by: the tree looks into repositories at any depth, and into what only says that it is one."""
+    stage.planned()
+    folder = hide(stage)
+    stage.write(f"{folder}/evil.py", "two = 2\n")
+    stage.edit()
+    stage.refused(f"nobody explored: {folder}/evil.py", **report())
+
+
+@pytest.mark.parametrize("hide", [by_ignoring, by_a_repository_that_ignores, by_a_name_of_coverage])
 def test_what_the_work_loads_is_hidden_during_the_session(stage: Stage, hide: Callable[[Stage], str]) -> None:
     """Seen by: a command that passes in a clean checkout of the base, and fails in one of the commit, needs a reason."""
     stage.user_wants([sys.executable, "-B", "-c", "import app; assert app.main()"])

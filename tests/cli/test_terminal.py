@@ -28,6 +28,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield made
 
 
+@pytest.fixture(autouse=True)
+def _own_state(root: Path) -> None:
+    """The state is that of the project, which all tests share."""
+
+
 class Terminal(io.TextIOWrapper):
     """Standard output as a terminal of an encoding."""
 
