@@ -331,7 +331,7 @@ def test_the_user_edits_a_file_after_the_verification(stage: Stage) -> None:
     stage.verified()
     stage.write("README.md", "# Mine\n")
     answer = stage.agent.submit(**stage.commit())
-    assert "leave them" in answer["remedy"]
+    assert "decide 'leave'" in answer["remedy"]
     finish_from_commit(stage, {"path": "README.md", "decision": "leave", "reason": "The user's own."})
     assert stage.read("README.md") == "# Mine\n"
 

@@ -472,10 +472,9 @@ def test_a_checkout_that_fails_leaves_head_on_the_task_branch(work: Work) -> Non
     repo.write(".git/info/attributes", "c.txt filter=broken\n")
     repo.git("config", "filter.broken.smudge", "false")
     repo.git("config", "filter.broken.required", "true")
-    with pytest.raises(UserActionNeeded) as caught:
+    with pytest.raises(Rejected) as caught:
         work.merge()
-    assert (caught.value.key, caught.value.details["reason"]) == ("tool_errors.git.switch_failed", "switch_failed")
-    assert "filter" in str(caught.value.details["output"])
+    assert (caught.value.key, caught.value.params["filter"]) == ("tool_errors.git.filter_failed", "broken")
     assert (repo.git("symbolic-ref", "--short", "HEAD"), repo.read("a.py")) == (TASK, "one = 'task'\n")
     repo.git("config", "filter.broken.smudge", "cat")
     assert work.merge(work.intents[-1]).oid == repo.git("rev-parse", "HEAD")

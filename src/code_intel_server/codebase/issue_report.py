@@ -82,7 +82,7 @@ _CODE = re.compile(
     r"\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b\w+(?=\(\))|\b[A-Za-z]\w*_\w+|\b_\w+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z0-9]+[A-Z]\w*|(?<=@)\w+"
     r"|\b[A-Z]{2,}[a-z]\w+|\b[A-Z]+[0-9]*_[A-Z0-9_]+"
 )
-HYPHENATED = re.compile(r"(?<![\w-])[A-Z0-9][A-Za-z0-9]*+(?:-[A-Z0-9][A-Za-z0-9]*+)++(?![\w-])")
+HYPHENATED = re.compile(r"(?<![\w-])[A-Z0-9][A-Za-z0-9]*+(?:-[A-Z0-9][A-Za-z0-9]*+)+(?![\w-])")
 """Written as headers and algorithms are (`If-Range`, `SHA-1`), of which no part is a name."""
 _CALLED = re.compile(
     r"(?<![\w.])([A-Za-z_][\w.]*+)\s?\(|\bimport ([\w., ]{1,120})|\bfrom ([\w.]++) import|\bclass (\w++)"
