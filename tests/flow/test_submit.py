@@ -102,7 +102,7 @@ def test_what_was_said_sums_a_report_a_review_and_the_merge_up() -> None:
     session.raw({"issues": [], "quality_prompt_used": "quality_review"})
     assert session.raw({"reviewed_files": ["app.py"]})["phase"] == "MERGE"
     assert session.error == "common_failures.payload_fits_other_phase"
-    assert session.raw({"tools_used": []})["phase"] == "SESSION_COMPLETE"
+    assert session.raw({"summary": "Add it"})["phase"] == "SESSION_COMPLETE"
     said = {key.rpartition("_")[2]: summary for key, summary in session.kept[-1].summaries.items()}
     assert (said["IMPLEMENTATION.t1"], said["REVIEW"], said["MERGE"]) == (
         "Item of t1: app.py:2",
