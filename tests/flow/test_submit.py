@@ -114,7 +114,7 @@ def test_what_was_said_sums_a_report_a_review_and_the_merge_up() -> None:
 def test_issues_that_no_phase_asked_for_are_kept_with_the_merge() -> None:
     session = Session(Flags(no_quality=True)).to_ready().to_commit()
     session.commit()
-    answer = session.send(issues=["app.py:2 - no test", " "])
+    answer = session.raw({"issues": ["app.py:2 - no test", " "]})
     assert "1 quality issue(s) unresolved" in str(answer["instruction"])
     assert session.state.unresolved_issues == ["app.py:2 - no test"]
 

@@ -231,6 +231,11 @@ class MergePayload(Payload):
 
     issues: tuple[Said, ...] | None = None
 
+    @property
+    def summed_up(self) -> str:
+        """The issues."""
+        return "; ".join(self.issues or ())[:_SUMMED_UP]
+
 
 _SUMMED_UP = 2_000
 SUMMED_UP_BY = ("details", "commit_message", "action_taken", "checklist", "issues")

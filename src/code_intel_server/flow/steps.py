@@ -87,8 +87,6 @@ def _step(place: Place, payload: type[P], handler: Callable[[Turn[P]], Outcome])
     def begin(
         draft: SessionState, data: Fields, expected: Mapping[str, str], ports: Ports
     ) -> tuple[Turn[Payload], Callable[[], Outcome]]:
-        if place == MERGE and data.get("issues"):  # what was committed is what is merged
-            data = {"summary": draft.summaries.get(PRE_COMMIT.summary_key, "").partition("\n")[0], **data}
         turn = Turn(draft, validate(payload, data, expected), ports)
         return turn, partial(handler, turn)
 
