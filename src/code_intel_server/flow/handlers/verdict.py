@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import textwrap
 
 from pydantic import JsonValue
 
@@ -155,7 +156,7 @@ def receipt_of(proof: Proof, verifier: str, said: str) -> Receipt:
         commands=commands,
         left_out=left_out,
         tests=proof.tests,
-        said=" ".join(said.split())[:SAID_AT_MOST] if proof.status is ProofStatus.NONE else "",
+        said=textwrap.shorten(said, SAID_AT_MOST, placeholder=" ...") if proof.status is ProofStatus.NONE else "",
     )
 
 
