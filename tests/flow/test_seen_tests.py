@@ -1,10 +1,15 @@
 """What an answer and a commit say of the tests that were seen (SPEC 4, Receipts)."""
 
+from contextlib import nullcontext
+
 import pytest
 
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.handlers.seen_tests import require_reasons
 from code_intel_server.flow.handlers.seen_tests import test_trailers as trailers
 from code_intel_server.flow.handlers.seen_tests import tests_fields as fields
-from code_intel_server.workspace.values import SeenTests
+from code_intel_server.workspace.values import Proof, ProofStatus, SeenTests
+from tests.flow.world import Session
 
 NONE = {"fail_to_pass": 0, "pass_to_pass": 0, "flaky": 0}
 ASKED = {"t.py::old": "passed before", "t.py::new": "skipped now"}
@@ -52,6 +57,23 @@ def test_a_test_that_was_changed_on_purpose_is_said_in_one_line(others: list[str
         "with_a_reason": {**reasons, "t.py::new": f"{was}: It has to be so."},
         **({"broken": others} if others else {}),
     }
+
+
+@pytest.mark.parametrize(
+    ("later", "asked"),
+    [
+        ("2 failed in 7.31s at 12:04:59", False),
+        ("200 failed in 1.04s at 12:04:01", True),
+        ("2 of key2.pem failed in 1.04s", True),
+    ],
+)
+def test_a_reason_counts_for_what_a_command_prints_whatever_time_it_took(later: str, asked: bool) -> None:
+    """Found by a reviewer, who was asked again for a time; and by an opponent, whose reason counted for other numbers."""
+    state = Session().to_ready().state
+    for text, reason in (("2 failed in 1.04s at 12:04:01", "The file is made by the build."), (later, "")):
+        proof = Proof(ProofStatus.PROVEN, "t", (), (), SeenTests({}, {}, 1, {"make": text}))
+        with pytest.raises(Rejected) if asked and not reason else nullcontext():
+            require_reasons(state, proof, reason)
 
 
 def test_cases_of_one_test_are_listed_once_with_their_number_and_a_single_one_by_its_parameter() -> None:

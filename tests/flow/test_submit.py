@@ -119,6 +119,13 @@ def test_issues_that_no_phase_asked_for_are_kept_with_the_merge() -> None:
     assert session.state.unresolved_issues == ["app.py:2 - no test"]
 
 
+def test_blank_issues_are_no_summary_of_a_merge() -> None:
+    session = Session(Flags(no_quality=True)).to_ready().to_commit()
+    session.commit()
+    session.raw({"issues": ["", " "]})
+    assert session.error == "common_failures.summary_required"
+
+
 def test_issues_are_no_merge_where_a_phase_has_asked_for_them() -> None:
     session = Session().to_ready().to_commit()
     session.commit()

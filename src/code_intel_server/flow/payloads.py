@@ -234,7 +234,7 @@ class MergePayload(Payload):
     @property
     def summed_up(self) -> str:
         """The issues."""
-        return "; ".join(self.issues or ())[:_SUMMED_UP]
+        return "; ".join(issue for issue in self.issues or () if issue.strip())[:_SUMMED_UP]
 
 
 _SUMMED_UP = 2_000

@@ -229,7 +229,8 @@ class DeadCode:
             return False
         is_value = self._language == "rust" and is_last and not node_text(node).endswith(";")
         of_a_case = node.parent is not None and {node.type, node.parent.type} & {"case_pattern", "if_clause"}
-        if is_value or of_a_case:
+        never_asked = node.type == "if_clause" and constant(node.named_children[0]) is not None
+        if is_value or (of_a_case and not never_asked):
             return False
         if means("statement", node.type):
             begins = node.prev_named_sibling is None or node_text(node.prev_named_sibling)[:1] in {"'", '"'}

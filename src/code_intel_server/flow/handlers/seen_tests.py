@@ -13,8 +13,8 @@ from code_intel_server.workspace.values import BESIDE, Proof, SeenTests, ToCommi
 _NAMED_AT_MOST = 20
 _SHOWN_AT_MOST = 10
 _TRAILER_CHARACTERS = 200
-_NUMBERS = re.compile(r"\d+")
-"""What two runs of one command may print differently: times, ports, counts."""
+_TIMES = re.compile(r"\b\d+(?:\.\d+)?\s?m?s\b|\b\d+:\d\d(?::\d\d)?(?:\.\d+)?\b")
+"""What two runs of one command print differently; a count or a name is another finding."""
 _OF_TESTS = "before this change only tests mentioned it"
 
 
@@ -32,7 +32,7 @@ def require_reasons(state: SessionState, proof: Proof, given: str) -> None:
     Raises Rejected('common_failures.tests_need_reason') with all that needs one.
     """
     questions = proof.tests.questions if proof.tests else {}
-    asked = [what for what, why in questions.items() if state.test_findings.get(what) != _NUMBERS.sub("", why)]
+    asked = [what for what, why in questions.items() if state.test_findings.get(what) != _TIMES.sub("", why)]
     if not asked:
         return
     reason = given.strip()
@@ -40,7 +40,7 @@ def require_reasons(state: SessionState, proof: Proof, given: str) -> None:
         shown = [f"{what} ({questions[what]})" for what in asked]
         raise Rejected("common_failures.tests_need_reason", details={"tests": [*shown]}, tests=_joined(shown))
     state.test_reasons |= dict.fromkeys(asked, reason[:REASON_AT_MOST])
-    state.test_findings |= {what: _NUMBERS.sub("", questions[what]) for what in asked}
+    state.test_findings |= {what: _TIMES.sub("", questions[what]) for what in asked}
 
 
 def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[str, JsonValue]:
